@@ -71,7 +71,7 @@ func ParseRate(s string) (Rate, error) {
 	if err != nil || n < 1 || n > MaxRateN {
 		return bad(fmt.Sprintf("the number must be from 1 to %d", MaxRateN))
 	}
-	if per != "" && (per[0] < '0' || per[0] > '9') {
+	if per != "" && per[0] >= 'a' && per[0] <= 'z' {
 		per = "1" + per
 	}
 	d, err := time.ParseDuration(per)

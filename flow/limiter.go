@@ -26,8 +26,9 @@ type Limiter interface {
 	Fit(r Rate, now Time, n int64) (size int64, at Time)
 	// Take takes n tokens if n have accumulated, else none.
 	Take(r Rate, now Time, n int64) Decision
-	// Refund gives back n tokens of the Take made at stamp. What is too old to
-	// count any more is ignored, and no more comes back than is logged.
+	// Refund gives back n tokens of the Take that was granted at stamp. What is
+	// too old to count any more is ignored, and no more comes back than is
+	// logged there.
 	Refund(r Rate, stamp Time, n int64)
 	// Spent is how many tokens count against the rate at now.
 	Spent(r Rate, now Time) int64
@@ -36,8 +37,8 @@ type Limiter interface {
 // Decision answers a Take.
 type Decision struct {
 	Granted bool
-	// At is when to ask again for as many, if not granted; Never if more was
-	// asked for than a period holds.
+	// At is the stamp of the grant, for Refund; if not granted, when to ask again
+	// for as many, or Never if that is more than a period holds.
 	At Time
 	// Remaining is how many more could be taken at the same time.
 	Remaining int64

@@ -4,9 +4,12 @@ import "math"
 
 const (
 	// slackShare is the part of a period whose tokens may be left over after a
-	// grant. It has to exceed the lateness of wake-ups, or each late one loses
-	// tokens for good, and it bounds what an idle limiter grants at once.
-	slackShare = 10
+	// grant, and bounds what an idle limiter grants at once. It has to exceed the
+	// lateness of wake-ups, or each late one loses tokens for good; and it has to
+	// hold a claim of the usual greatest size, N/5, or the pace makes a great
+	// claim wait for what it dropped after a small one, while the log has room:
+	// at N/10, random sizes up to N/5 get 96.5 % of N, at N/5 over 99.8 %.
+	slackShare = 5
 	// paceError is added before a wait is rounded up to a microsecond: more than
 	// float64 loses over the longest period, less than anyone notices.
 	paceError = 0.01
@@ -18,10 +21,10 @@ const (
 // Two rules must both allow a grant. The log holds what was granted in the last
 // period, in at most 100 slots, and makes the bound exact: it is never
 // optimistic. It is pessimistic by less than r.N/100 tokens, and exact for r.N
-// up to 100. The pace accumulates r.N tokens a period and keeps at most r.N/10
-// of them after a grant, so that an idle limiter grants at most n + r.N/10 at
-// once, and a claimer that comes late by less than a tenth of a period loses
-// nothing. Only the tokens left over are capped, so that a claim of any size up
+// up to 100. The pace accumulates r.N tokens a period and keeps at most r.N/5
+// of them after a grant, so that an idle limiter grants at most n + r.N/5 at
+// once, and a claimer that comes late by less than a fifth of a period loses
+// nothing of the pace. Only the tokens left over are capped, so that a claim of any size up
 // to r.N becomes due.
 //
 // Where work never lacks, a period yields r.N less what lateness costs: under a

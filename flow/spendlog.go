@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -9,14 +10,14 @@ import (
 // pessimistic (by N/maxSlots at most) and cost as much in memory and Lua.
 const maxSlots = 100
 
-// slot is tokens granted by and up to a stamp; all of them count until the
-// stamp is a period old.
+// slot is tokens granted from first to last; all of them count until last is a
+// period old.
 type slot struct {
-	stamp  Time
-	tokens int64
+	first, last Time
+	tokens      int64
 }
 
-// spendLog is what was granted, oldest first, with rising stamps.
+// spendLog is what was granted, oldest slot first; slots don't overlap.
 //
 // Slots are of equal count rather than equal length: a slot takes grants until
 // it holds a hundredth of N. So every slot but the newest holds at least that
@@ -28,13 +29,13 @@ type spendLog struct {
 	total int64
 }
 
-// add logs tokens at now, which is not before the newest stamp.
+// add logs tokens at now, which is not before the newest slot.
 func (l *spendLog) add(now Time, tokens, n int64) {
 	l.total += tokens
 	quantum := (n + maxSlots - 1) / maxSlots
 	if k := len(l.slots); k > 0 {
-		if newest := &l.slots[k-1]; newest.stamp == now || newest.tokens < quantum {
-			newest.stamp = now
+		if newest := &l.slots[k-1]; newest.last == now || newest.tokens < quantum {
+			newest.last = now
 			newest.tokens += tokens
 			return
 		}
@@ -42,7 +43,7 @@ func (l *spendLog) add(now Time, tokens, n int64) {
 			l.join()
 		}
 	}
-	l.slots = append(l.slots, slot{now, tokens})
+	l.slots = append(l.slots, slot{now, now, tokens})
 }
 
 // join merges the two neighbours that hold least into the later one. It is
@@ -55,6 +56,7 @@ func (l *spendLog) join() {
 			best, least = i, sum
 		}
 	}
+	l.slots[best+1].first = l.slots[best].first
 	l.slots[best+1].tokens = least
 	l.slots = slices.Delete(l.slots, best, best+1)
 }
@@ -62,7 +64,7 @@ func (l *spendLog) join() {
 // expire drops what was granted at or before old.
 func (l *spendLog) expire(old Time) {
 	gone := 0
-	for gone < len(l.slots) && l.slots[gone].stamp <= old {
+	for gone < len(l.slots) && l.slots[gone].last <= old {
 		l.total -= l.slots[gone].tokens
 		gone++
 	}
@@ -75,7 +77,7 @@ func (l *spendLog) expire(old Time) {
 func (l *spendLog) spent(old Time) int64 {
 	sum := l.total
 	for _, s := range l.slots {
-		if s.stamp > old {
+		if s.last > old {
 			break
 		}
 		sum -= s.tokens
@@ -92,18 +94,18 @@ func (l *spendLog) fits(keep int64) Time {
 			break
 		}
 		sum -= s.tokens
-		stamp = s.stamp
+		stamp = s.last
 	}
 	return stamp
 }
 
-// remove takes back up to tokens of the slot that holds stamp and returns how
-// many.
+// remove takes back up to tokens of the slot that stamp lies in and returns how
+// many: none if no slot was granted then.
 func (l *spendLog) remove(stamp Time, tokens int64) int64 {
 	i, _ := slices.BinarySearchFunc(l.slots, stamp, func(s slot, t Time) int {
-		return int(min(1, max(-1, s.stamp-t)))
+		return cmp.Compare(s.last, t)
 	})
-	if i == len(l.slots) {
+	if i == len(l.slots) || l.slots[i].first > stamp {
 		return 0
 	}
 	tokens = min(tokens, l.slots[i].tokens)
@@ -119,5 +121,5 @@ func (l *spendLog) collapsed(now Time) spendLog {
 	if l.total == 0 {
 		return spendLog{}
 	}
-	return spendLog{slots: []slot{{now, l.total}}, total: l.total}
+	return spendLog{slots: []slot{{now, now, l.total}}, total: l.total}
 }

@@ -144,8 +144,9 @@ type Extension struct {
 	Ref
 	// Until is the new deadline; the zero time leaves the old one.
 	Until time.Time
-	// Refund is tokens charged above the true cost, given back at the stamp of
-	// the grant.
+	// Refund is the tokens charged above the true cost, given back at the stamp
+	// of the grant. It is a total: what an earlier extension of the lease gave
+	// back is not given again.
 	Refund int64
 }
 
@@ -155,9 +156,11 @@ type Settlement struct {
 	// Finished is how many jobs newly got a final outcome.
 	Finished int64
 	// Return are jobs that never reached a handler: ready again at once, their
-	// tokens given back. They are never parked.
+	// tokens given back. They are never parked. After an extension's Refund only
+	// the tokens that were theirs for certain are given back: at least one per
+	// job, and what the jobs that ran can't have cost.
 	Return spillway.Spans
-	// Refund is tokens to give back besides those of Return.
+	// Refund is tokens to give back besides those of Return and of extensions.
 	Refund int64
 	// Retries are jobs to deliver again, as recorded in the ledger.
 	Retries []Retry
@@ -179,6 +182,10 @@ type Retry struct {
 type Feed struct {
 	Group   spillway.GroupID
 	Version int64
+	// Round as in the Due that this answers. A feed of an earlier round read an
+	// older ledger and is ignored. 0 answers the latest one; with none to answer
+	// it adds entries and never lowers what is parked.
+	Round int64
 	// Entries are due as they say; no stagger is added.
 	Entries []Retry
 	// Parked is how much stays parked beyond the entries, and ParkedDue the
@@ -191,6 +198,8 @@ type Feed struct {
 type Due struct {
 	Group   spillway.GroupID
 	Version int64
+	// Round numbers the group's promotions; the feed repeats it.
+	Round int64
 	// Expired: the group's time is over; end it in the ledger. Otherwise its
 	// parked work is due: Feed it.
 	Expired bool

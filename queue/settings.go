@@ -22,8 +22,8 @@ type Group struct {
 	Submitted time.Time
 	// Priority is seconds of age to add, from the action and the group.
 	Priority time.Duration
-	// Rate is the group's own bound; the zero Rate is none. RateSpent says that
-	// its limiter starts as if its whole rate had been spent at the epoch.
+	// Rate is the group's own bound; the zero Rate is none. What could have been
+	// granted before the queue's epoch counts as granted at it.
 	Rate flow.Rate
 	// Concurrency bounds the group's jobs in flight; 0 is unbounded.
 	Concurrency int64

@@ -25,15 +25,18 @@ type GroupStats struct {
 	Version  int64
 	Next     int64 // first job never handed out
 	InFlight int64 // jobs in leases
-	Leases   int
-	Waiting  int64 // jobs in retry entries
-	Entries  int
-	Parked   int64
+	// Redelivered is how many of those in flight came from retry entries.
+	Redelivered int64
+	Leases      int
+	Waiting     int64 // jobs in retry entries
+	Entries     int
+	Parked      int64
 	// Blocked is the one reason why the group gets no lease now, "" if it
 	// could; Until is when that ends by itself, zero if it doesn't.
 	Blocked Reason
 	Until   time.Time
-	// Ahead is how many groups of the same tenant and resource go first.
+	// Ahead is how many groups of the same tenant, resource and order go first;
+	// counted for groups asked for by name only.
 	Ahead int
 }
 

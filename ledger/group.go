@@ -118,10 +118,11 @@ type BadRow struct {
 	Reason string
 }
 
-// Appended answers an Append.
+// Appended answers an Append with the group as it is after it.
 type Appended struct {
 	Total   int64
 	Version int64
+	State   spillway.State
 	// Final is the number of bad rows recorded.
 	Final int64
 	Err   error
@@ -176,6 +177,8 @@ type Completion struct {
 
 // IndexQuery pages through unfinished groups.
 type IndexQuery struct {
+	// IDs restricts the answer to these groups; nil is all.
+	IDs   []spillway.GroupID
 	After spillway.GroupID
 	Limit int // 0 is 1,000
 	Adopt bool

@@ -1,0 +1,80 @@
+package bulk
+
+import (
+	"context"
+	"time"
+
+	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/ledger"
+)
+
+// Pause keeps a group's jobs from being handed out: none is after it returns.
+// Leases that are out settle, and uploads go on.
+func (e *Engine) Pause(ctx context.Context, id spillway.GroupID, reason string) (*Group, error) {
+	return e.change(ctx, ledger.Change{Group: id, Kind: ledger.Pause, Reason: clip(reason)})
+}
+
+// Resume ends a pause; max_failures counts anew.
+func (e *Engine) Resume(ctx context.Context, id spillway.GroupID) (*Group, error) {
+	g, err := e.change(ctx, ledger.Change{Group: id, Kind: ledger.Resume})
+	if err == nil {
+		e.watch.check(id)
+	}
+	return g, err
+}
+
+// Cancel ends a group: what has no outcome yet is cancelled. Leases that are
+// out may still settle; the callback is sent when none is left.
+func (e *Engine) Cancel(ctx context.Context, id spillway.GroupID) (*Group, error) {
+	g, err := e.change(ctx, ledger.Change{Group: id, Kind: ledger.Cancel})
+	if err == nil {
+		e.watch.check(id)
+	}
+	return g, err
+}
+
+// Retry reopens a group for its failed jobs, their attempts from 1. Rows that
+// were bad from the start stay failed. CodeState if none can be retried.
+func (e *Engine) Retry(ctx context.Context, id spillway.GroupID) (*Group, error) {
+	return e.change(ctx, ledger.Change{Group: id, Kind: ledger.RetryFailed})
+}
+
+// Resolve settles what is in doubt, one job or all, as OK, Failed or Retry.
+func (e *Engine) Resolve(ctx context.Context, id spillway.GroupID, index *int64, as spillway.Status) (*Group, error) {
+	if as != spillway.OK && as != spillway.Failed && as != spillway.Retry {
+		return nil, spillway.Errorf(spillway.CodeInvalid, "resolve as succeeded, failed or retry")
+	}
+	g, err := e.change(ctx, ledger.Change{Group: id, Kind: ledger.Resolve, Index: index, As: as})
+	if err == nil {
+		e.watch.check(id)
+	}
+	return g, err
+}
+
+// change applies a change to the ledger and tells the queue, so that it holds
+// when the call returns.
+func (e *Engine) change(ctx context.Context, c ledger.Change) (*Group, error) {
+	g, err := e.ledger.Change(ctx, time.Now(), c)
+	if err != nil {
+		return nil, err
+	}
+	if c.Kind != ledger.Seal {
+		e.forget(g.ID) // the counts of max_failures begin anew
+	}
+	q := e.indexed(g)
+	if c.Kind == ledger.RetryFailed || (c.Kind == ledger.Resolve && c.As == spillway.Retry) {
+		// What is to run again waits in the ledger: the queue learns how much.
+		page, err := e.ledger.Index(ctx, time.Now(), ledger.IndexQuery{IDs: []spillway.GroupID{g.ID}})
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range page {
+			q = e.restated(x)
+		}
+	}
+	if err := e.put(ctx, q); err != nil {
+		return nil, err
+	}
+	e.events.group(g.ID)
+	return e.view(ctx, g)
+}

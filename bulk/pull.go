@@ -1,0 +1,305 @@
+package bulk
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/ledger"
+	"github.com/spillway/spillway/queue"
+)
+
+// PullRequest asks for a lease of pull actions.
+type PullRequest struct {
+	Actions []spillway.ActionName
+	// Tenant restricts it to one tenant; "" is all.
+	Tenant spillway.TenantID
+	// Max is the most jobs; 0 is the action's batch.
+	Max int
+	// Wait is how long to wait for work, at most MaxPullWait.
+	Wait time.Duration
+}
+
+// MaxPullWait bounds how long a pull may wait.
+const MaxPullWait = time.Minute
+
+// maxLease bounds how far ahead a pull worker may move its deadline.
+const maxLease = 24 * time.Hour
+
+// Pulled is a lease handed to a pull worker.
+type Pulled struct {
+	// Lease names the lease to SettleLease and ExtendLease. It is opaque.
+	Lease    string
+	Deadline time.Time
+	Group    spillway.GroupID
+	Tenant   spillway.TenantID
+	Action   spillway.ActionName
+	Resource spillway.ResourceName
+	Jobs     []spillway.Job
+}
+
+// Lease waits for work of pull actions and hands it out; nil if there was none
+// in time. The deadline is the action's timeout ahead.
+func (e *Engine) Lease(ctx context.Context, r PullRequest) (*Pulled, error) {
+	visibility, err := e.pullable(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.Ready(); err != nil {
+		return nil, err
+	}
+	end := time.NewTimer(min(max(r.Wait, 0), MaxPullWait))
+	defer end.Stop()
+	for {
+		rung, done := e.bell.wait()
+		p, next, err := e.pull(ctx, r, visibility)
+		if p != nil || err != nil {
+			done()
+			return p, err
+		}
+		wait := MaxPullWait
+		if !next.IsZero() {
+			wait = max(time.Until(next), 0)
+		}
+		again := time.NewTimer(wait)
+		over := false
+		select {
+		case <-rung:
+		case <-again.C:
+		case <-end.C:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+		again.Stop()
+		done()
+		if over {
+			return nil, nil
+		}
+	}
+}
+
+// pullable checks a request, and answers the visibility of its lease.
+func (e *Engine) pullable(r PullRequest) (visibility time.Duration, err error) {
+	if len(r.Actions) == 0 {
+		return 0, spillway.Errorf(spillway.CodeInvalid, "actions: name the actions to pull, as in [\"tag\"]")
+	}
+	if r.Max < 0 {
+		return 0, spillway.Errorf(spillway.CodeInvalid, "max %d is below 0", r.Max)
+	}
+	for _, name := range r.Actions {
+		a, err := e.action(name)
+		if err != nil {
+			return 0, err
+		}
+		if !a.Pull {
+			return 0, spillway.Errorf(spillway.CodeInvalid, "action %q has a handler and cannot be pulled: configure it with pull: true", name)
+		}
+		if visibility == 0 || a.Timeout < visibility {
+			visibility = a.Timeout
+		}
+	}
+	return visibility, nil
+}
+
+// pull claims one lease and prepares it.
+func (e *Engine) pull(ctx context.Context, r PullRequest, visibility time.Duration) (*Pulled, time.Time, error) {
+	if err := e.health.ledgerErr(); err != nil {
+		return nil, time.Now().Add(time.Second), nil
+	}
+	instance := e.cfg.Instance + "/pull"
+	got, err := e.queue.Claim(ctx, time.Now(), queue.Claim{
+		Instance: instance, Leases: e.leases.ids(instance, 1), Actions: r.Actions, Tenant: r.Tenant,
+		MaxJobs: int64(r.Max), Visibility: visibility,
+	})
+	if err != nil || len(got.Leases) == 0 {
+		return nil, got.Next, err
+	}
+	l := got.Leases[0]
+	e.metrics.granted.Add(l.Jobs.Len())
+	d, err := e.prepare(ctx, l)
+	switch {
+	case err != nil:
+		e.giveBack(ctx, l, err)
+		return nil, time.Now(), nil
+	case len(d.batch.Jobs) == 0:
+		e.settler.end(ctx, d)
+		return nil, time.Now(), nil
+	}
+	e.leases.add(&held{lease: l, delivery: d})
+	return &Pulled{
+		Lease: e.ticket(l), Deadline: l.Deadline, Group: l.Group, Tenant: l.Tenant,
+		Action: l.Action, Resource: l.Resource, Jobs: d.batch.Jobs,
+	}, time.Time{}, nil
+}
+
+// SettleLease ends a pulled lease with its outcomes. Without any, every job is
+// OK; otherwise jobs that are not mentioned are retried. accepted is how many
+// jobs' outcomes were recorded. Of a lease that has expired, final outcomes
+// are still recorded for jobs that have none; CodeLeaseLost if none was.
+func (e *Engine) SettleLease(ctx context.Context, lease string, tenant spillway.TenantID, results []spillway.Outcome) (accepted int64, err error) {
+	t, err := e.readTicket(lease, tenant)
+	if err != nil {
+		return 0, err
+	}
+	h := e.leases.get(t.ID)
+	if h == nil || h.delivery == nil || !e.stillHeld(ctx, h) {
+		return e.settleLate(ctx, t, results)
+	}
+	d := h.delivery
+	if err := d.check(results); err != nil {
+		return 0, err
+	}
+	e.leases.remove(t.ID)
+	d.add(results)
+	if len(results) > 0 {
+		d.mu.rest = &Failure{Status: spillway.Retry, Reason: "the worker settled the lease without a word on this job"}
+	}
+	e.metrics.delivered.Add(d.run.Len())
+	e.settler.end(ctx, d)
+	return int64(len(d.batch.Jobs)), nil
+}
+
+// check refuses results that a delivery cannot take, before any is taken.
+func (d *delivery) check(results []spillway.Outcome) error {
+	var seen spillway.Spans
+	for _, o := range results {
+		switch {
+		case !d.run.Has(o.Index):
+			return spillway.Errorf(spillway.CodeInvalid, "results: job %d is not in the lease", o.Index)
+		case seen.Has(o.Index):
+			return spillway.Errorf(spillway.CodeInvalid, "results: job %d is there twice", o.Index)
+		}
+		seen = insert(seen, o.Index)
+	}
+	return nil
+}
+
+// stillHeld asks the queue whether a lease is held, and keeps it while it is
+// being settled.
+func (e *Engine) stillHeld(ctx context.Context, h *held) bool {
+	ok, err := e.queue.Extend(ctx, time.Now(), []queue.Extension{{Ref: h.lease.Ref, Until: time.Now().Add(visibility)}})
+	return err == nil && ok[0]
+}
+
+// settleLate records the final outcomes of a lease that is no longer held.
+func (e *Engine) settleLate(ctx context.Context, t ticket, results []spillway.Outcome) (int64, error) {
+	e.leases.remove(t.ID)
+	s := ledger.Settlement{Group: t.Group, Chunk: spillway.ChunkOf(t.Jobs[0].From)}
+	if len(results) == 0 {
+		s.Outcomes = []ledger.Outcome{{Jobs: t.Jobs, Status: spillway.OK}}
+	}
+	for _, o := range results {
+		if o.Status.Final() && t.Jobs.Has(o.Index) {
+			s.Outcomes = append(s.Outcomes, ledger.Outcome{
+				Jobs: spillway.One(o.Index, o.Index+1), Status: o.Status, Reason: clip(o.Error), Value: o.Value,
+			})
+		}
+	}
+	var merged []ledger.Merged
+	err := e.untilWritten(ctx, func() (err error) {
+		merged, err = e.ledger.Settle(ctx, time.Now(), []ledger.Settlement{s})
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	if merged[0].Changed == 0 {
+		return 0, spillway.Errorf(spillway.CodeLeaseLost, "the lease is no longer held, and its jobs have their outcomes already or are being delivered again")
+	}
+	e.watch.check(t.Group)
+	e.events.group(t.Group)
+	return merged[0].Changed, nil
+}
+
+// ExtendLease moves a pulled lease's deadline to by from now.
+func (e *Engine) ExtendLease(ctx context.Context, lease string, tenant spillway.TenantID, by time.Duration) (time.Time, error) {
+	t, err := e.readTicket(lease, tenant)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if by <= 0 || by > maxLease {
+		return time.Time{}, spillway.Errorf(spillway.CodeInvalid, "by_ms must be from 1 to %d", maxLease.Milliseconds())
+	}
+	until := time.Now().Add(by)
+	if h := e.leases.get(t.ID); h != nil {
+		ok, err := e.queue.Extend(ctx, time.Now(), []queue.Extension{{Ref: h.lease.Ref, Until: until}})
+		if err != nil {
+			return time.Time{}, err
+		}
+		if ok[0] {
+			e.leases.mu.Lock()
+			h.lease.Deadline = until
+			e.leases.mu.Unlock()
+			return until, nil
+		}
+	}
+	return time.Time{}, spillway.Errorf(spillway.CodeLeaseLost, "the lease is no longer held: its jobs are delivered again")
+}
+
+// ticket is what a pull worker holds: the lease and its jobs, signed, so that
+// outcomes that come late, after a restart even, still find their jobs.
+type ticket struct {
+	ID     spillway.LeaseID  `json:"l"`
+	Group  spillway.GroupID  `json:"g"`
+	Tenant spillway.TenantID `json:"t"`
+	Jobs   spillway.Spans    `json:"j"`
+}
+
+func (e *Engine) ticket(l queue.Lease) string {
+	body, _ := json.Marshal(ticket{ID: l.ID, Group: l.Group, Tenant: l.Tenant, Jobs: l.Jobs})
+	enc := base64.RawURLEncoding
+	return enc.EncodeToString(body) + "." + enc.EncodeToString(e.sign(body))
+}
+
+func (e *Engine) readTicket(s string, tenant spillway.TenantID) (ticket, error) {
+	lost := spillway.Errorf(spillway.CodeNotFound, "there is no such lease")
+	head, tail, ok := strings.Cut(s, ".")
+	body, err1 := base64.RawURLEncoding.DecodeString(head)
+	mac, err2 := base64.RawURLEncoding.DecodeString(tail)
+	if !ok || err1 != nil || err2 != nil || !hmac.Equal(mac, e.sign(body)) {
+		return ticket{}, lost
+	}
+	var t ticket
+	if json.Unmarshal(body, &t) != nil || len(t.Jobs) == 0 || (tenant != "" && tenant != t.Tenant) {
+		return ticket{}, lost
+	}
+	return t, nil
+}
+
+func (e *Engine) sign(body []byte) []byte {
+	h := hmac.New(sha256.New, e.secret)
+	h.Write(body)
+	return h.Sum(nil)[:16]
+}
+
+// kindSecret is the kind of the ledger's setting that signs tickets.
+const kindSecret = "secret"
+
+func (e *Engine) loadSecret(ctx context.Context) error {
+	settings, err := e.ledger.Load(ctx, kindSecret)
+	if err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(settings, func(s ledger.Setting) bool { return s.Name == "lease" }); i >= 0 {
+		return json.Unmarshal(settings[i].Value, &e.secret)
+	}
+	e.secret = make([]byte, 32)
+	rand.Read(e.secret) // never fails
+	if e.cfg.ReadOnly {
+		return nil
+	}
+	value, err := json.Marshal(e.secret)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	return e.ledger.Save(ctx, now, []ledger.Setting{{Kind: kindSecret, Name: "lease", Value: value, By: "spillway", At: now}})
+}

@@ -3,13 +3,18 @@ package flow
 import "math"
 
 const (
-	// slackShare is the part of a period whose tokens may be left over after a
-	// grant, and bounds what an idle limiter grants at once. It has to exceed the
-	// lateness of wake-ups, or each late one loses tokens for good; and it has to
-	// hold a claim of the usual greatest size, N/5, or the pace makes a great
-	// claim wait for what it dropped after a small one, while the log has room:
-	// at N/10, random sizes up to N/5 get 96.5 % of N, at N/5 over 99.8 %.
-	slackShare = 5
+	// The slack is what may be left of the pace after a grant: slackClaims of the
+	// widest claim, within slackLeast and slackMost of a period. It has to exceed
+	// the lateness of wake-ups, or each late one loses tokens for good. It has to
+	// hold the widest claim, or the pace makes that claim wait for what was
+	// dropped after a small one, while the log has room: sizes at random up to
+	// N/5 get 96 % of N with a slack of N/50, 98.5 % with one claim, over 99 %
+	// with one and a half. And it has to be small, because it is what an idle
+	// limiter grants at once: that burst comes back each period as the log lets
+	// go of it, and ten periods that lie between two of them have one less.
+	slackClaims = 1.5
+	slackLeast  = 1.0 / 50
+	slackMost   = 1.0 / 5
 	// paceError is added before a wait is rounded up to a microsecond: more than
 	// float64 loses over the longest period, less than anyone notices.
 	paceError = 0.01
@@ -21,28 +26,29 @@ const (
 // Two rules must both allow a grant. The log holds what was granted in the last
 // period, in at most 100 slots, and makes the bound exact: it is never
 // optimistic. It is pessimistic by less than r.N/100 tokens, and exact for r.N
-// up to 100. The pace accumulates r.N tokens a period and keeps at most r.N/5
-// of them after a grant, so that an idle limiter grants at most n + r.N/5 at
-// once, and a claimer that comes late by less than a fifth of a period loses
-// nothing of the pace. Only the tokens left over are capped, so that a claim of any size up
-// to r.N becomes due.
+// up to 100. The pace accumulates r.N tokens a period and keeps little of them
+// after a grant (one and a half claims of the widest, at least r.N/50, at most
+// r.N/5), so that an idle limiter does not grant r.N at once, yet a claimer that
+// comes late by less than a fiftieth of a period loses nothing of the pace. Only
+// what is left over is capped, so that a claim of any size up to r.N becomes due.
 //
-// Where work never lacks, a period yields r.N less what lateness costs: under a
-// bound that holds everywhere, a token that was taken d late is free again d
-// late, which is d/r.Per of the throughput. Claims of one size n yield at most
-// r.N rounded down to a multiple of n; Fit trims claims so that nothing is lost.
+// With work that never lacks, 99 % of r.N goes in the long run, in claims of any
+// size up to r.N/5, if wake-ups are late by less than half a percent of a period
+// on average: under a bound that holds everywhere, a token that was taken d late
+// is free again d late. Claims that insist on one size n get at most r.N rounded
+// down to a multiple of n; Fit trims claims so that no room is left idle.
 //
-// When the rate changes, a grant under the new rate counts every grant of the
-// last new period that is still logged: all of the last period, new or old,
-// whichever is shorter. Lowering N revokes nothing; grants resume once the log
-// has room.
+// When the rate changes, a grant under the new rate counts every grant that is
+// still logged: all of the last new period, or of the last old one if that is
+// shorter. Lowering N revokes nothing; grants resume once the log has room.
 //
 // The log is the sliding-window log, in slots of equal count instead of one
-// entry per request; the pace is the virtual-scheduling form of GCRA (ITU-T
-// I.371) with the tolerance counted after the grant.
+// entry per request; the pace is a token bucket in its virtual-scheduling form
+// (GCRA, ITU-T I.371) whose depth is counted after the grant.
 type Sliding struct {
 	last   Time    // of the latest grant; credit is as of then
 	credit float64 // time whose tokens have accumulated, in microseconds
+	widest int64   // claim granted since the log was last empty
 	log    spendLog
 }
 
@@ -114,7 +120,7 @@ func (s *Sliding) Spent(r Rate, now Time) int64 {
 func (s *Sliding) at(r Rate, now Time) (Sliding, Time) {
 	c := *s
 	switch {
-	case now >= c.last || c.log.total == 0:
+	case now >= c.last:
 		return c, now
 	case c.last-now <= r.micros():
 		return c, c.last
@@ -141,14 +147,21 @@ func (s *Sliding) when(r Rate, now Time, pace, room int64) Time {
 // grant logs n tokens and charges the pace.
 func (s *Sliding) grant(r Rate, now Time, n int64) {
 	s.log.expire(now - r.micros())
-	slack := float64(r.micros()) / slackShare
-	left := slack
-	if s.log.total > 0 {
-		left = s.credit + float64(now-s.last) - float64(float64(n)*r.spacing())
+	if s.log.total == 0 {
+		s.widest = 0
+		s.credit = math.MaxFloat64
 	}
-	s.credit = min(left, slack)
+	s.widest = max(s.widest, n)
+	left := s.credit + float64(now-s.last) - float64(float64(n)*r.spacing())
+	s.credit = min(left, s.slack(r))
 	s.last = now
 	s.log.add(now, n, r.N)
+}
+
+// slack is the most credit that a grant leaves.
+func (s *Sliding) slack(r Rate) float64 {
+	per := float64(r.micros())
+	return max(slackLeast*per, min(slackMost*per, slackClaims*float64(float64(s.widest)*r.spacing())))
 }
 
 // remaining is what both rules leave at now.
@@ -158,6 +171,6 @@ func (s *Sliding) remaining(r Rate, now Time) int64 {
 	if spent == 0 {
 		return room
 	}
-	paced := (s.credit + float64(now-s.last) + paceError) / r.spacing()
+	paced := (s.credit + float64(now-s.last) + paceError/2) / r.spacing()
 	return min(room, int64(max(0, min(paced, float64(r.N)))))
 }

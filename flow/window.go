@@ -81,7 +81,7 @@ func (w *Window) Spent(r Rate, now Time) int64 {
 // window it lies in.
 func (w *Window) at(r Rate, now Time) (Window, Time) {
 	c := *w
-	if c.last > now && c.used > 0 {
+	if c.last > now {
 		if c.last-now <= r.micros() {
 			now = c.last
 		}

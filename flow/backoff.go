@@ -33,7 +33,7 @@ func (b Backoff) Wait(attempt int, seed uint64) time.Duration {
 		most = DefaultBackoff.Max
 	}
 	d := most
-	if doublings := max(0, attempt-1); doublings < bits.LeadingZeros64(uint64(b.Base))-1 {
+	if doublings := max(0, attempt-1); doublings < bits.LeadingZeros64(uint64(b.Base)) {
 		d = min(most, b.Base<<doublings)
 	}
 	half := d / 2

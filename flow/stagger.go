@@ -14,8 +14,8 @@ const StaggerMin = time.Second
 // second gets what the rate can serve in it, and a waiter has no reason to ask
 // earlier. Unlimited: 1 s for all.
 func Stagger(now Time, rank int64, r Rate) Time {
-	const most = int64(100 * MaxRatePer / time.Second) // far beyond any use, short of overflow
-	return now.Add(StaggerMin + time.Duration(min(most, staggerSecond(rank, r)))*time.Second)
+	const most = 1_000_000_000_000 // seconds: far beyond any use, short of overflow
+	return now.Add(StaggerMin) + Time(min(most, staggerSecond(rank, r))*1_000_000)
 }
 
 // StaggerRun is how many ranks from rank on, at least 1, come back in the same

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write what is computed into testdata")
 
 // TestVectors runs the scripts in testdata; each file explains its commands.
 func TestVectors(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
+	files, err := filepath.Glob("testdata/*.txt") // charts are *.golden
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no vectors: %v", err)
 	}

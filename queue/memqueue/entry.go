@@ -12,6 +12,7 @@ type entry struct {
 	jobs     spillway.Spans
 	single   bool // each job is a lease of its own
 	returned bool // never reached a handler: does not count towards MaxEntries
+	again    bool // delivered before
 }
 
 func (e *entry) chunk() int64 { return spillway.ChunkOf(e.jobs[0].From) }
@@ -65,14 +66,14 @@ func (g *group) dropEntries() {
 }
 
 // giveBack makes returned jobs ready at once.
-func (g *group) giveBack(now flow.Time, jobs spillway.Spans, single bool) {
+func (g *group) giveBack(now flow.Time, jobs spillway.Spans, l *lease) {
 	if len(jobs) == 0 {
 		return
 	}
-	e := entry{due: now, jobs: jobs, single: single, returned: true}
+	e := entry{due: now, jobs: jobs, single: l.single, again: l.again, returned: true}
 	for i := range g.entries {
 		x := &g.entries[i]
-		if x.returned && x.single == single && x.chunk() == e.chunk() {
+		if x.returned && x.single == e.single && x.again == e.again && x.chunk() == e.chunk() {
 			x.jobs = x.jobs.Union(jobs)
 			return
 		}
@@ -89,7 +90,7 @@ func (g *group) keep(now, due flow.Time, jobs spillway.Spans, single bool) {
 	if due > now {
 		due = roundUp(due)
 	}
-	if due > now.Add(queue.MaxEntryWait) || !g.enter(entry{due: due, jobs: jobs, single: single}) {
+	if due > now.Add(queue.MaxEntryWait) || !g.enter(entry{due: due, jobs: jobs, single: single, again: true}) {
 		g.park(jobs.Len(), due)
 		return
 	}

@@ -10,9 +10,11 @@ import (
 type lease struct {
 	queue.Lease
 	group    *group
-	granted  flow.Time
+	stamp    flow.Time // of the resource's tokens
+	ownStamp flow.Time // of the group's own
 	deadline flow.Time
 	single   bool // from a single entry
+	again    bool // of jobs delivered before
 	taken    bool // reclaimed: it no longer runs at its instance
 
 	left    int64 // tokens of the resource not given back
@@ -61,21 +63,23 @@ func (q *Queue) grant(p pick, id spillway.LeaseID, c queue.Claim) *lease {
 	}
 	tokens, own := g.tokens(n)
 	r.spendParent(q.now, n*g.cost, g.cost)
-	r.limit.spend(q.now, tokens)
+	stamp, ownStamp := r.limit.spend(q.now, tokens), q.now
 	if g.own != nil {
-		take(&g.own.limiter, g.own.rate, q.now, own)
+		ownStamp = take(&g.own.limiter, g.own.rate, q.now, own)
 	}
 	q.token++
 	l := &lease{
-		group: g, granted: q.now, deadline: q.now.Add(c.Visibility),
+		group: g, stamp: stamp, ownStamp: ownStamp, deadline: q.now.Add(c.Visibility),
 		left: tokens, ownLeft: own, cost: g.cost,
 		Lease: queue.Lease{
 			Ref:    queue.Ref{ID: id, Token: q.token, Group: g.id, Resource: r.set.Name},
 			Tenant: g.share().tenant.set.ID, Action: a.set.Name, Version: g.version,
-			Granted: q.now.Time(), Charged: tokens, Instance: c.Instance, Probe: r.set.Broken,
+			Granted: stamp.Time(), Charged: tokens, Instance: c.Instance, Probe: r.set.Broken,
 		},
 	}
-	l.single = p.entry >= 0 && g.entries[p.entry].single
+	if p.entry >= 0 {
+		l.single, l.again = g.entries[p.entry].single, g.entries[p.entry].again
+	}
 	l.Jobs = g.takeJobs(p.entry, n)
 	if r.set.Broken {
 		r.nextProbe = q.now.Add(probeEvery)
@@ -139,14 +143,14 @@ func (q *Queue) giveTokens(l *lease, n int64) {
 	l.left -= n
 	g := l.group
 	r := g.resource()
-	r.limit.refund(l.granted, n)
+	r.limit.refund(l.stamp, n)
 	r.granted -= n
 	if r.parent != nil {
 		r.refundParent(q.now, n)
 	}
 	if own := min(n, l.ownLeft); own > 0 && g.own != nil {
 		l.ownLeft -= own
-		g.own.limiter.Refund(g.own.rate, l.granted, own)
+		g.own.limiter.Refund(g.own.rate, l.ownStamp, own)
 		g.own.until = 0
 	}
 	g.share().uncharge(g, n)

@@ -70,14 +70,16 @@ func fit(l flow.Limiter, r flow.Rate, now flow.Time, n, cost int64) (int64, flow
 	return 1, l.When(r, now, min(cost, r.N))
 }
 
-// take takes what fit promised.
-func take(l flow.Limiter, r flow.Rate, now flow.Time, n int64) {
+// take takes what fit promised and returns the stamp of the grant.
+func take(l flow.Limiter, r flow.Rate, now flow.Time, n int64) (stamp flow.Time) {
 	if unlimited(r) {
-		return
+		return now
 	}
-	if d := l.Take(r, now, n); !d.Granted {
+	d := l.Take(r, now, n)
+	if !d.Granted {
 		panic(fmt.Sprintf("memqueue: flow promised %d tokens of %v at %d and refused them", n, r, now))
 	}
+	return d.At
 }
 
 // charge is what tokens a limiter takes for n jobs of a cost.
@@ -88,14 +90,14 @@ func charge(r flow.Rate, n, cost int64) int64 {
 	return min(n*cost, r.N)
 }
 
-// spend takes tokens at now.
-func (l *limit) spend(now flow.Time, n int64) {
+// spend takes tokens at now and returns the stamp that they are logged under.
+func (l *limit) spend(now flow.Time, n int64) (stamp flow.Time) {
 	if unlimited(l.rate) {
 		l.unlogged += n
 		l.last = now
-		return
+		return now
 	}
-	take(l.limiter, l.rate, now, n)
+	return take(l.limiter, l.rate, now, n)
 }
 
 // refund gives back tokens of a grant.

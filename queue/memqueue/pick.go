@@ -60,6 +60,9 @@ func (r *resource) probeAt() flow.Time {
 func (q *Queue) offer(r *resource, lanes []*lane, g *group, d demand) pick {
 	jobs, entry := q.size(g, d)
 	cost := g.cost
+	if g.own != nil {
+		jobs, _ = fit(&g.own.limiter, g.own.rate, q.now, jobs, cost)
+	}
 	jobs, at := r.fitParent(q.now, jobs, cost)
 	l := &r.limit
 	if !unlimited(l.rate) {

@@ -36,7 +36,7 @@ func (q *Queue) settle(l *lease, s *queue.Settlement) {
 		q.release(g)
 		return
 	}
-	g.giveBack(q.now, returned, l.single)
+	g.giveBack(q.now, returned, l)
 	left := l.Jobs.Minus(returned)
 	for _, x := range s.Retries {
 		jobs := x.Jobs.Intersect(left)

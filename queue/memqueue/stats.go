@@ -41,6 +41,11 @@ func (q *Queue) groupStats(g *group) queue.GroupStats {
 		Version: g.version, Next: g.next, InFlight: g.running, Leases: len(g.leases),
 		Waiting: g.waiting(), Entries: len(g.entries), Parked: g.parked.jobs,
 	}
+	for _, l := range g.leases {
+		if l.again {
+			s.Redelivered += l.Jobs.Len()
+		}
+	}
 	var until flow.Time
 	s.Blocked, until = q.why(g)
 	if until > 0 {

@@ -1,0 +1,3 @@
+package queuetest
+
+var groupCases, claimCases, sizeCases, settleCases, retryCases, feedCases, leaseCases, rateCases, parentCases, breakerCases, orderCases, fairCases, wakeCases, statsCases []testCase

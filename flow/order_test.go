@@ -89,13 +89,13 @@ func TestJain(t *testing.T) {
 func TestStaggerRun(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := drawRate(t, "rate")
-		rank := rapid.Int64Range(0, 1_000_000_000).Draw(t, "rank")
+		rank := rapid.Int64Range(0, 100_000_000).Draw(t, "rank")
 		run := flow.StaggerRun(rank, r)
 		first := flow.Stagger(0, rank, r)
 		if run < 1 || flow.Stagger(0, rank+run-1, r) != first || flow.Stagger(0, rank+run, r) == first {
 			t.Fatalf("%s: rank %d is due at %d, with %d more", r, rank, first, run-1)
 		}
-		if exact := float64(rank) / r.PerSecond(); math.Abs(first.Sub(0).Seconds()-1-exact) > 1.001 {
+		if exact := float64(rank) / r.PerSecond(); math.Abs(float64(first)/1e6-1-exact) > 1.001 {
 			t.Fatalf("%s: rank %d is due at %d", r, rank, first)
 		}
 	})

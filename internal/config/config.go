@@ -71,7 +71,7 @@ type Action struct {
 	Priority    float64   `yaml:"priority"` // seconds of age
 	Order       string    `yaml:"order"`    // shortest (default) or fair
 	Delivery    string    `yaml:"delivery"` // at-least-once (default) or at-most-once
-	Reduce      string    `yaml:"reduce"`   // count, sum or group; left out is no result
+	Reduce      string    `yaml:"reduce"`   // count, sum, group, sum:FIELD or group:FIELD; left out is no result
 }
 
 // Tenant is a tenant's weight and limits; the tenant "*" is all others.

@@ -62,9 +62,10 @@ func (c *Config) tenantRules() map[spillway.TenantID]bulk.TenantRule {
 	return rules
 }
 
-// Settings is the action as the engine takes it, without its handler and its
-// reducer: Post, Exec, Secret and Reduce are the caller's to make them from.
+// Settings is the action as the engine takes it, without its handler: Post,
+// Secret and Exec are the caller's to make it from.
 func (a Action) Settings() bulk.Action {
+	reducer, _ := bulk.ReducerNamed(a.Reduce) // checked by Parse
 	return bulk.Action{
 		Resource:    a.Resource,
 		Batch:       a.Batch,
@@ -75,6 +76,7 @@ func (a Action) Settings() bulk.Action {
 		Priority:    time.Duration(a.Priority * float64(time.Second)),
 		Order:       queue.Order(a.Order),
 		Delivery:    spillway.Delivery(a.Delivery),
+		Reducer:     reducer,
 		Pull:        a.Pull,
 	}
 }

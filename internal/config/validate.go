@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/bulk"
 	"github.com/spillway/spillway/queue"
 )
 
@@ -115,8 +116,8 @@ func (a Action) validate(name string) *invalid {
 		}
 	}
 	switch {
-	case name == "" || len(name) > maxName:
-		return at(fmt.Sprintf("an action's name must have 1 to %d bytes", maxName))
+	case name == "" || len(name) > bulk.MaxName:
+		return at(fmt.Sprintf("an action's name must have 1 to %d bytes", bulk.MaxName))
 	case handlers != 1:
 		return at("write exactly one of post: URL, exec: COMMAND and pull: true")
 	case a.Secret != "" && a.Post == "":
@@ -136,10 +137,12 @@ func (a Action) validate(name string) *invalid {
 			return at("not a URL: write http://HOST/PATH or https://HOST/PATH", "post")
 		}
 	}
+	if _, err := bulk.ReducerNamed(a.Reduce); err != nil {
+		return at(err.Error(), "reduce")
+	}
 	for key, msg := range map[string]string{
 		"order":    oneOf(a.Order, string(queue.Shortest), string(queue.Even)),
 		"delivery": oneOf(a.Delivery, string(spillway.AtLeastOnce), string(spillway.AtMostOnce)),
-		"reduce":   oneOf(a.Reduce, "count", "sum", "group"),
 	} {
 		if msg != "" {
 			return at(msg, key)
@@ -147,6 +150,3 @@ func (a Action) validate(name string) *invalid {
 	}
 	return nil
 }
-
-// maxName is bulk.MaxName.
-const maxName = 200

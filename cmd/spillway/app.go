@@ -70,7 +70,7 @@ func run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.
 	keepBrokenPipes()
 	var c cli
 	parser, err := kong.New(&c,
-		kong.Name("spillway"), kong.Description(about), 
+		kong.Name("spillway"), kong.Description(about),
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(helped{code}) }),
 		kong.DefaultEnvars("SPILLWAY"),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 110, NoAppDescFormat: true}),

@@ -100,17 +100,8 @@ func (c *client) Resource(ctx context.Context, name spillway.ResourceName) (*bul
 	return r, c.call(ctx, http.MethodGet, resourcePath(name), nil, r)
 }
 
-// SetResource changes a resource. The server knows by whom from the key.
-func (c *client) SetResource(ctx context.Context, name spillway.ResourceName, change bulk.ResourceChange, _ string) (r *bulk.Resource, err error) {
-	if change.Paused != nil {
-		verb := "/resume"
-		if *change.Paused {
-			verb = "/pause"
-		}
-		if err := c.call(ctx, http.MethodPost, resourcePath(name)+verb, nil, nil); err != nil {
-			return nil, err
-		}
-	}
+// SetResource changes a resource. The server takes who did it from the key.
+func (c *client) SetResource(ctx context.Context, name spillway.ResourceName, change bulk.ResourceChange, _ string) (*bulk.Resource, error) {
 	in := map[string]any{}
 	if change.Rate != nil {
 		in["rate"] = change.Rate.String()
@@ -118,10 +109,10 @@ func (c *client) SetResource(ctx context.Context, name spillway.ResourceName, ch
 	if change.Concurrency != nil {
 		in["concurrency"] = *change.Concurrency
 	}
-	if len(in) == 0 {
-		return c.Resource(ctx, name)
+	if change.Paused != nil {
+		in["paused"] = *change.Paused
 	}
-	r = new(bulk.Resource)
+	r := new(bulk.Resource)
 	return r, c.call(ctx, http.MethodPut, resourcePath(name), in, r)
 }
 
@@ -143,17 +134,12 @@ func (c *client) EraseTenant(ctx context.Context, t spillway.TenantID) (int64, e
 	var out struct {
 		Groups int64 `json:"groups"`
 	}
-	return out.Groups, c.call(ctx, http.MethodDelete, tenantPath(t), nil, &out)
+	return out.Groups, c.call(ctx, http.MethodPost, tenantPath(t)+"/erase", nil, &out)
 }
 
-func (c *client) CreateKey(ctx context.Context, k server.Key) (server.Key, string, error) {
-	var out struct {
-		server.Key
-		Secret string `json:"secret"`
-	}
+func (c *client) CreateKey(ctx context.Context, k server.Key) (n newKey, err error) {
 	in := map[string]any{"tenant": k.Tenant, "admin": k.Admin, "label": k.Label}
-	err := c.call(ctx, http.MethodPost, "/v1/keys", in, &out)
-	return out.Key, out.Secret, err
+	return n, c.call(ctx, http.MethodPost, "/v1/keys", in, &n)
 }
 
 func (c *client) ListKeys(ctx context.Context) ([]server.Key, error) {

@@ -19,17 +19,25 @@ type keysCmd struct {
 
 // keyring is the API keys of a server, or of a ledger directly.
 type keyring interface {
-	CreateKey(ctx context.Context, k server.Key) (server.Key, string, error)
+	CreateKey(ctx context.Context, k server.Key) (newKey, error)
 	ListKeys(ctx context.Context) ([]server.Key, error)
 	RevokeKey(ctx context.Context, id string) error
+}
+
+// newKey is a key with its secret, and what to know of it.
+type newKey struct {
+	server.Key
+	Secret string `json:"secret"`
+	Note   string `json:"note,omitempty"`
 }
 
 // ledgerKeys is the keys in a ledger.
 type ledgerKeys struct{ *server.Keys }
 
-func (l ledgerKeys) CreateKey(ctx context.Context, k server.Key) (server.Key, string, error) {
+func (l ledgerKeys) CreateKey(ctx context.Context, k server.Key) (n newKey, err error) {
 	k.CreatedBy = whoami()
-	return l.Create(ctx, time.Now(), k)
+	n.Key, n.Secret, err = l.Create(ctx, time.Now(), k)
+	return n, err
 }
 
 func (l ledgerKeys) ListKeys(ctx context.Context) ([]server.Key, error) { return l.List(ctx) }
@@ -69,18 +77,18 @@ func (c *keysCreateCmd) Run(a *app) error {
 		return usagef("give either --tenant T or --admin")
 	}
 	return c.keys(a, creating, func(ctx context.Context, k keyring) error {
-		key, secret, err := k.CreateKey(ctx, server.Key{Tenant: spillway.TenantID(c.Tenant), Admin: c.Admin, Label: c.Label})
+		key, err := k.CreateKey(ctx, server.Key{Tenant: spillway.TenantID(c.Tenant), Admin: c.Admin, Label: c.Label})
 		if err != nil {
 			return err
 		}
 		if a.json {
-			return a.emit(struct {
-				server.Key
-				Secret string `json:"secret"`
-			}{key, secret})
+			return a.emit(key)
 		}
-		fmt.Fprintf(a.stderr, "key %s for %s; it is shown this once:\n", key.ID, keyOwner(key))
-		_, err = fmt.Fprintln(a.stdout, secret)
+		fmt.Fprintf(a.stderr, "key %s for %s; it is shown this once:\n", key.ID, keyOwner(key.Key))
+		if key.Note != "" {
+			fmt.Fprintln(a.stderr, key.Note)
+		}
+		_, err = fmt.Fprintln(a.stdout, key.Secret)
 		return err
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -10,11 +11,13 @@ import (
 
 // emit writes one JSON object as one line of standard output.
 func (a *app) emit(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err = a.stdout.Write(append(b, '\n'))
+	_, err := a.stdout.Write(b.Bytes())
 	return err
 }
 

@@ -199,14 +199,12 @@ func (r *runner) work(ctx context.Context) end {
 		r.rep.note(event{Type: "resumed", Group: r.group.ID, Message: "resumed: it had been paused by " + r.group.PausedBy})
 	}
 	go func() { engine <- r.engine.Run(running, r.stops.hard) }()
-	r.watch(ctx, &e, uploaded, engine)
+	r.watch(ctx, &e, &uploaded, engine)
 	stop()
-	if uploaded != nil && e.upload == nil {
+	if uploaded != nil {
 		select {
 		case err := <-uploaded:
-			if !errors.Is(err, context.Canceled) {
-				e.upload = err
-			}
+			r.uploadEnded(&e, err)
 		case <-time.After(uploadEnds):
 		}
 	}

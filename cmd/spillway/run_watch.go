@@ -13,18 +13,19 @@ import (
 
 // watch shows the group's progress until it ends or pauses, the engine stops,
 // or the ledger has taken no writes for too long. The engine has stopped when
-// it returns.
-func (r *runner) watch(ctx context.Context, e *end, uploaded, engine chan error) {
+// it returns. uploaded becomes nil when it has answered.
+func (r *runner) watch(ctx context.Context, e *end, uploaded *chan error, engine chan error) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	var m meter
+	m.rate(r.began, r.doneAt)
 	var health stall
 	for {
 		select {
 		case e.engine = <-engine:
 			return
-		case err := <-uploaded:
-			uploaded = nil
+		case err := <-*uploaded:
+			*uploaded = nil
 			r.uploadEnded(e, err)
 		case n := <-r.stops.said:
 			r.stopping(n)

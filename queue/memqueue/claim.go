@@ -69,7 +69,7 @@ func (q *Queue) Extend(_ context.Context, now time.Time, xs []queue.Extension) (
 		held[i] = true
 		if !x.Until.IsZero() {
 			l.deadline = flow.At(x.Until)
-			q.deadlines.set(l)
+			q.deadlines.set(l, float64(l.deadline), l.Token)
 		}
 		if more := x.Refund - l.refund; more > 0 {
 			l.refund = x.Refund
@@ -95,7 +95,7 @@ func (q *Queue) Reclaim(_ context.Context, now time.Time, max int) ([]queue.Leas
 		q.token++
 		l.Token = q.token
 		l.deadline = q.now.Add(queue.ReclaimWait)
-		q.deadlines.set(l)
+		q.deadlines.set(l, float64(l.deadline), l.Token)
 		if !l.taken {
 			l.taken = true
 			l.group.resource().hold(l.Instance, -1)

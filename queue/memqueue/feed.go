@@ -65,7 +65,7 @@ func (q *Queue) placeNeed(g *group) {
 		return
 	}
 	g.needAt = at
-	q.needs.set(g)
+	q.needs.set(g, float64(at), g.seq)
 }
 
 // Feed implements queue.Queue.

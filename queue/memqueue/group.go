@@ -11,6 +11,7 @@ import (
 // group is all that the queue holds of a group.
 type group struct {
 	id      spillway.GroupID
+	seq     int64 // by arrival
 	version int64
 	line    *line
 
@@ -188,48 +189,17 @@ type (
 	byKey  struct{} // within a line: least key
 	byAge  struct{} // within a line: oldest
 	byWake struct{} // within a lane: when it becomes ready
-	byRest struct{} // within a lane: fewest leases out, then oldest
+	byRest struct{} // within a lane: fewest leases out, then by arrival
 	byNeed struct{} // when it needs its engine
 )
 
+// older goes by submission; what was submitted at once, by arrival.
 func older(a, b *group) bool {
-	if a.submitted != b.submitted {
-		return a.submitted < b.submitted
-	}
-	return a.id < b.id
+	return a.submitted < b.submitted || a.submitted == b.submitted && a.seq < b.seq
 }
 
-func (byKey) place(g *group) *int32 { return &g.inFirst }
-func (byKey) less(a, b *group) bool {
-	if a.key != b.key {
-		return a.key < b.key
-	}
-	return older(a, b)
-}
-
-func (byAge) place(g *group) *int32 { return &g.inOldest }
-func (byAge) less(a, b *group) bool { return older(a, b) }
-
+func (byKey) place(g *group) *int32  { return &g.inFirst }
+func (byAge) place(g *group) *int32  { return &g.inOldest }
 func (byWake) place(g *group) *int32 { return &g.inTimers }
-func (byWake) less(a, b *group) bool {
-	if a.wakeAt != b.wakeAt {
-		return a.wakeAt < b.wakeAt
-	}
-	return older(a, b)
-}
-
 func (byRest) place(g *group) *int32 { return &g.inSound }
-func (byRest) less(a, b *group) bool {
-	if len(a.leases) != len(b.leases) {
-		return len(a.leases) < len(b.leases)
-	}
-	return older(a, b)
-}
-
 func (byNeed) place(g *group) *int32 { return &g.inNeeds }
-func (byNeed) less(a, b *group) bool {
-	if a.needAt != b.needAt {
-		return a.needAt < b.needAt
-	}
-	return older(a, b)
-}

@@ -29,12 +29,6 @@ type lease struct {
 type byDeadline struct{}
 
 func (byDeadline) place(l *lease) *int32 { return &l.inDeadlines }
-func (byDeadline) less(a, b *lease) bool {
-	if a.deadline != b.deadline {
-		return a.deadline < b.deadline
-	}
-	return a.Token < b.Token
-}
 
 // answer is the lease as callers see it.
 func (l *lease) answer() queue.Lease {
@@ -106,14 +100,13 @@ func (q *Queue) start(l *lease) {
 	g := l.group
 	r, n := g.resource(), l.Jobs.Len()
 	q.leases[l.ID] = l
-	q.deadlines.set(l)
+	q.deadlines.set(l, float64(l.deadline), l.Token)
 	g.leases = append(g.leases, l)
 	g.running += n
 	r.running += n
 	r.leases++
 	r.granted += l.Charged
-	q.picks++
-	r.served = q.picks
+	r.served = q.count()
 	r.hold(l.Instance, 1)
 	g.line.lane.action.run(n)
 	q.place(g)

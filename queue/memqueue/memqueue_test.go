@@ -23,3 +23,9 @@ func open(t *testing.T, o queuetest.Options) queue.Queue {
 	})
 	return q
 }
+
+func BenchmarkQueue(b *testing.B) {
+	queuetest.Benchmark(b, func(_ *testing.B, o queuetest.Options) queue.Queue {
+		return memqueue.New(memqueue.Options{Epoch: o.Epoch, Fresh: o.Fresh})
+	})
+}

@@ -156,16 +156,17 @@ func (r *resource) choose(lanes []*lane, d demand) *group {
 // last delivery did not fail whole.
 func (r *resource) soundest(lanes []*lane, d demand) *group {
 	var best *group
+	var least key
 	for _, l := range lanes {
-		for _, g := range l.sound.items {
-			if d.tenant != "" && g.share().tenant.set.ID != d.tenant {
+		for _, it := range l.sound.items {
+			if d.tenant != "" && it.x.share().tenant.set.ID != d.tenant {
 				continue
 			}
-			if best == nil || (byRest{}).less(g, best) {
-				best = g
+			if best == nil || it.less(least) {
+				best, least = it.x, it.key
 			}
 			if d.tenant == "" {
-				break
+				break // the first is the least
 			}
 		}
 	}
@@ -182,9 +183,10 @@ func (r *resource) firstShare(lanes []*lane, d demand) *share {
 		return s
 	}
 	var best *line
+	var least key
 	for _, l := range lanes {
-		if x := l.lines.top(); x != nil && (best == nil || (byTurn{}).less(x, best)) {
-			best = x
+		if l.lines.len() > 0 && (best == nil || l.lines.next().less(least)) {
+			best, least = l.lines.top(), l.lines.next()
 		}
 	}
 	if best == nil {
@@ -228,7 +230,7 @@ func (s *share) choose(lanes []*lane) *group {
 		case best == nil || o != b && s.goesFirst(o):
 			best, oldest = g, l.oldest.top()
 		case o == b:
-			if (byKey{}).less(g, best) {
+			if g.key < best.key || g.key == best.key && g.seq < best.seq {
 				best = g
 			}
 			if x := l.oldest.top(); x != nil && older(x, oldest) {

@@ -52,7 +52,7 @@ func (q *Queue) add(x *queue.Group) *group {
 	l.groups++
 	s.groups++
 	r.groups++
-	g := &group{id: x.ID, line: l, submitted: flow.At(x.Submitted)}
+	g := &group{id: x.ID, seq: q.count(), line: l, submitted: flow.At(x.Submitted)}
 	q.groups[x.ID] = g
 	return g
 }

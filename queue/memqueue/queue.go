@@ -29,7 +29,7 @@ type Queue struct {
 	now       flow.Time // the latest seen
 	closed    bool
 	token     int64 // of the latest lease
-	picks     int64
+	counted   int64 // numbers given out by count
 	groups    map[spillway.GroupID]*group
 	resources map[spillway.ResourceName]*resource
 	actions   map[spillway.ActionName]*action
@@ -74,6 +74,12 @@ func (q *Queue) enter(now time.Time) error {
 	return nil
 }
 
+// count gives out numbers in the order of arrival.
+func (q *Queue) count() int64 {
+	q.counted++
+	return q.counted
+}
+
 // at converts a time whose zero value means none.
 func at(t time.Time, none flow.Time) flow.Time {
 	if t.IsZero() {
@@ -106,12 +112,12 @@ func (q *Queue) place(g *group) {
 	g.line.setReady(g, ready)
 	if !ready && at < flow.Never {
 		g.wakeAt = at
-		lane.timers.set(g)
+		lane.timers.set(g, float64(at), g.seq)
 	} else {
 		lane.timers.remove(g)
 	}
 	if ready && !g.whole && lane.resource.set.Broken {
-		lane.sound.set(g)
+		lane.sound.set(g, float64(len(g.leases)), g.seq)
 	} else {
 		lane.sound.remove(g)
 	}

@@ -30,7 +30,7 @@ type resource struct {
 	holders map[string]int // leases by instance
 	waiting int64          // jobs in retry entries
 	granted int64          // cost, ever
-	served  int64          // when it was last picked, in picks
+	served  int64          // when it was last granted from, by count
 
 	nextProbe flow.Time
 }
@@ -107,6 +107,7 @@ func (q *Queue) resource(name spillway.ResourceName) *resource {
 	if r == nil {
 		r = &resource{
 			set:     queue.Resource{Name: name},
+			served:  q.count(),
 			shares:  map[spillway.TenantID]*share{},
 			holders: map[string]int{},
 		}

@@ -24,6 +24,7 @@ func (t *tenant) weight() float64 {
 type share struct {
 	resource *resource
 	tenant   *tenant
+	seq      int64   // by arrival
 	v        float64 // virtual time among the resource's tenants
 	lines    []*line
 	groups   int
@@ -66,18 +67,11 @@ func (l *line) order() int { return l.lane.action.order() }
 type byTurn struct{}
 
 func (byTurn) place(l *line) *int32 { return &l.inLane }
-func (byTurn) less(a, b *line) bool {
-	if a.share.v != b.share.v {
-		return a.share.v < b.share.v
-	}
-	return a.share.tenant.set.ID < b.share.tenant.set.ID
-}
 
 // byDebt orders idle shares by when they can be forgotten.
 type byDebt struct{}
 
 func (byDebt) place(s *share) *int32 { return &s.inIdle }
-func (byDebt) less(a, b *share) bool { return a.v < b.v }
 
 // setReady puts a group among those that can be picked, or takes it out.
 func (l *line) setReady(g *group, ready bool) {
@@ -99,9 +93,9 @@ func (l *line) setReady(g *group, ready bool) {
 		g.key = s.even.Join(g.key)
 	} else {
 		g.key = g.score()
-		l.oldest.set(g)
+		l.oldest.set(g, float64(g.submitted), g.seq)
 	}
-	l.first.set(g)
+	l.first.set(g, g.key, g.seq)
 }
 
 // open makes the line one that can be picked, joining the fair queues that the
@@ -115,7 +109,7 @@ func (l *line) open() {
 		o.v = s.between.Join(o.v)
 	}
 	o.lines++
-	l.lane.lines.set(l)
+	l.lane.lines.set(l, s.v, s.seq)
 }
 
 func (l *line) leave(g *group) {
@@ -132,14 +126,14 @@ func (l *line) reorder(g *group) {
 	if l.order() == shortest {
 		g.key = g.score()
 	}
-	l.first.set(g)
+	l.first.set(g, g.key, g.seq)
 }
 
 // moved restores the order of the lanes after the share's v has changed.
 func (s *share) moved() {
 	for _, l := range s.lines {
 		if l.inLane > 0 {
-			l.lane.lines.set(l)
+			l.lane.lines.set(l, s.v, s.seq)
 		}
 	}
 }
@@ -226,7 +220,7 @@ func (s *share) lineOf(l *lane) *line {
 func (q *Queue) share(r *resource, id spillway.TenantID) *share {
 	s := r.shares[id]
 	if s == nil {
-		s = &share{resource: r, tenant: q.tenant(id)}
+		s = &share{resource: r, tenant: q.tenant(id), seq: q.count()}
 		s.tenant.shares++
 		r.shares[id] = s
 	}
@@ -236,7 +230,7 @@ func (q *Queue) share(r *resource, id spillway.TenantID) *share {
 
 // retire keeps a share without groups for as long as it owes.
 func (q *Queue) retire(s *share) {
-	s.resource.idle.set(s)
+	s.resource.idle.set(s, s.v, s.seq)
 	q.forget(s.resource)
 }
 

@@ -70,8 +70,8 @@ func (g *group) ahead() int {
 		if l.order() != g.line.order() {
 			continue
 		}
-		for _, x := range l.first.items {
-			if x != g && (byKey{}).less(x, g) {
+		for _, it := range l.first.items {
+			if it.x != g && it.less(key{g.key, g.seq}) {
 				n++
 			}
 		}

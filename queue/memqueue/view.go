@@ -42,8 +42,6 @@ type seat struct {
 	set    int // index in view.sets
 	pick   pick
 	seenAt flow.Time // when pick was made
-	load   float64   // running leases of the instance per weight
-	served int64
 	dirty  bool
 	gone   bool
 
@@ -54,21 +52,11 @@ type seat struct {
 type byLoad struct{}
 
 func (byLoad) place(s *seat) *int32 { return &s.inDue }
-func (byLoad) less(a, b *seat) bool {
-	if a.load != b.load {
-		return a.load < b.load
-	}
-	if a.served != b.served {
-		return a.served < b.served
-	}
-	return a.resource.set.Name < b.resource.set.Name
-}
 
 // byTime: the earliest next grant first.
 type byTime struct{}
 
 func (byTime) place(s *seat) *int32 { return &s.inWait }
-func (byTime) less(a, b *seat) bool { return a.pick.at < b.pick.at }
 
 // mark asks for the seat to be looked at again.
 func (s *seat) mark() {
@@ -197,11 +185,10 @@ func (v *view) look(q *Queue, s *seat) {
 	s.set = slices.Index(v.actions, s.pick.lane.action)
 	set := &v.sets[s.set]
 	if s.pick.group == nil || s.pick.at > q.now {
-		set.wait.set(s)
+		set.wait.set(s, float64(s.pick.at), r.served)
 		return
 	}
-	s.load, s.served = float64(running)/r.weight(), r.served
-	set.due.set(s)
+	set.due.set(s, float64(running)/r.weight(), r.served)
 }
 
 // next is the seat to grant from now, or nil.
@@ -209,10 +196,11 @@ func (v *view) next(q *Queue) *seat {
 	v.refresh(q)
 	for {
 		var best *seat
+		var least key
 		for i := range v.sets {
-			s := v.sets[i].due.top()
-			if s != nil && !v.actions[i].full() && (best == nil || (byLoad{}).less(s, best)) {
-				best = s
+			due := &v.sets[i].due
+			if due.len() > 0 && !v.actions[i].full() && (best == nil || due.next().less(least)) {
+				best, least = due.top(), due.next()
 			}
 		}
 		// A pick stays right while nothing but time and the parent moves.

@@ -25,8 +25,8 @@ type output struct {
 	// err is the first line that is not a result.
 	err error
 
-	line    int // lines begun
-	skip    bool
+	line    int  // lines ended
+	skip    bool // up to the end of a line that was too long
 	pending []spillway.Outcome
 }
 
@@ -72,7 +72,7 @@ func (o *output) room(buf []byte) []byte {
 	case len(buf) < maxLine:
 		return append(make([]byte, 0, min(2*cap(buf), maxLine)), buf...)
 	}
-	o.bad(buf, spillway.Errorf(spillway.CodeHandler, "longer than %d bytes", maxLine))
+	o.bad(o.line+1, buf, spillway.Errorf(spillway.CodeHandler, "longer than %d bytes", maxLine))
 	o.skip = true
 	return buf[:0]
 }
@@ -90,18 +90,15 @@ func (o *output) one(line []byte) {
 	}
 	result, err := wire.ParseResult(line)
 	if err != nil {
-		o.line--
-		o.bad(line, err)
-		o.line++
+		o.bad(o.line, line, err)
 		return
 	}
 	o.pending = append(o.pending, result)
 }
 
-// bad notes a line that begins after o.line others.
-func (o *output) bad(line []byte, err error) {
+func (o *output) bad(number int, line []byte, err error) {
 	if o.err == nil {
-		o.err = spillway.Errorf(spillway.CodeHandler, "line %d of the command's output: %w: %s", o.line+1, err, wire.Quote(line, maxShown))
+		o.err = spillway.Errorf(spillway.CodeHandler, "line %d of the command's output: %w: %s", number, err, wire.Quote(line, maxShown))
 	}
 }
 

@@ -65,10 +65,15 @@ func pipes(cmd *exec.Cmd) (stdin io.WriteCloser, stdout, stderr io.ReadCloser, e
 func feed(stdin io.WriteCloser, b *bulk.Batch) {
 	defer stdin.Close()
 	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
 	*buf = appendBatch((*buf)[:0], b)
 	_, _ = stdin.Write(*buf)
+	if cap(*buf) <= maxPooled {
+		buffers.Put(buf)
+	}
 }
+
+// maxPooled is the largest buffer that is kept for the next batch.
+const maxPooled = 4 << 20
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 

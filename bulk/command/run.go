@@ -15,13 +15,14 @@ import (
 
 // run is one execution: a command that has been started on a batch.
 type run struct {
-	cmd    *exec.Cmd
-	guard  *guard
-	group  group
-	out    output
-	err    tail
-	feeder sync.WaitGroup
-	reader sync.WaitGroup
+	cmd     *exec.Cmd
+	guard   *guard
+	group   group
+	outputs [2]*pipe
+	out     output
+	err     tail
+	feeder  sync.WaitGroup
+	reader  sync.WaitGroup
 }
 
 // start starts the command, and the goroutines that serve its pipes.
@@ -42,10 +43,10 @@ func (c *Command) start(b *bulk.Batch) (*run, error) {
 		}
 		return nil, err
 	}
-	r := &run{cmd: cmd, guard: c.guard, group: group{id: cmd.Process.Pid, grace: c.options.Grace}, out: output{report: b.Report}}
+	r := &run{cmd: cmd, outputs: [2]*pipe{newPipe(stdout), newPipe(stderr)}, guard: c.guard, group: group{id: cmd.Process.Pid, grace: c.options.Grace}, out: output{report: b.Report}}
 	r.feeder.Go(func() { feed(stdin, b) })
-	r.reader.Go(func() { r.out.read(stdout) })
-	r.reader.Go(func() { _, _ = io.Copy(&r.err, stderr) })
+	r.reader.Go(func() { r.out.read(r.outputs[0]) })
+	r.reader.Go(func() { _, _ = io.Copy(&r.err, onlyReader{r.outputs[1]}) })
 	return r, nil
 }
 
@@ -104,25 +105,20 @@ func (r *run) finish(ctx context.Context, began time.Time) error {
 	r.guard.remove(r.group.id)
 	_ = r.cmd.Wait() // closes the pipes; the state says the rest
 	r.feeder.Wait()
-	r.reader.Wait()
 	return verdict(ending{stopped: stopped, state: r.cmd.ProcessState, garbage: r.out.err, stderr: r.err.last()})
 }
 
-// awaitOutput gives processes in the background that hold the output a moment
-// to end.
+// awaitOutput reads what was written, and gives processes in the background
+// that hold the outputs a moment to end.
 func (r *run) awaitOutput() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		r.reader.Wait()
-	}()
-	t := time.NewTimer(r.group.grace)
-	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
+	for _, p := range r.outputs {
+		_ = p.SetReadDeadline(time.Now().Add(r.group.grace))
 	}
+	r.reader.Wait()
 }
+
+// onlyReader hides the file's other methods, which io.Copy would prefer.
+type onlyReader struct{ io.Reader }
 
 // ending is all that is known about how a command ended.
 type ending struct {

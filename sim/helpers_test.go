@@ -1,10 +1,12 @@
 package sim
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,3 +77,7 @@ func settings(rate flow.Rate, batch int64, order queue.Order) queue.Settings {
 
 func tenant(i int) spillway.TenantID { return spillway.TenantID(fmt.Sprintf("t%02d", i)) }
 func groupID(i int) spillway.GroupID { return spillway.GroupID(fmt.Sprintf("g%06d", i)) }
+
+func sortGrants(g []Grant) {
+	slices.SortStableFunc(g, func(a, b Grant) int { return cmp.Compare(a.At, b.At) })
+}

@@ -1,0 +1,5 @@
+package sim
+
+import "testing"
+
+func fairCharts(t *testing.T, r *Result) { t.Helper() }

@@ -29,7 +29,7 @@ func (e *Engine) read(ctx context.Context, q ledger.JobQuery) iter.Seq2[JobView,
 			yield(JobView{}, err)
 			return
 		}
-		for q.From >= 0 {
+		for {
 			jobs, next, err := e.ledger.Read(ctx, q)
 			if err != nil {
 				yield(JobView{}, err)
@@ -40,7 +40,9 @@ func (e *Engine) read(ctx context.Context, q ledger.JobQuery) iter.Seq2[JobView,
 					return
 				}
 			}
-			q.From = next
+			if q.From = next; next == 0 {
+				return
+			}
 		}
 	}
 }

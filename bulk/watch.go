@@ -172,7 +172,7 @@ func (e *Engine) reduce(ctx context.Context, g ledger.Group) (json.RawMessage, e
 		parts = append(parts[:0], part)
 		return err
 	}
-	for from := int64(0); from >= 0; {
+	for from := int64(0); ; {
 		jobs, next, err := e.ledger.Read(ctx, ledger.JobQuery{
 			Group: g.ID, Statuses: []spillway.Status{spillway.OK}, Values: true, From: from, Limit: spillway.ChunkSize,
 		})
@@ -193,7 +193,9 @@ func (e *Engine) reduce(ctx context.Context, g ledger.Group) (json.RawMessage, e
 				return failedResult(err), nil
 			}
 		}
-		from = next
+		if from = next; next == 0 {
+			break
+		}
 	}
 	if err := fold(); err != nil {
 		return failedResult(err), nil

@@ -61,6 +61,9 @@ func (e *Engine) whyEngine(g ledger.Group) *Why {
 func (e *Engine) whyQueue(g ledger.Group, s queue.GroupStats) *Why {
 	w := &Why{Code: string(s.Blocked), Until: moment(s.Until)}
 	name, left := g.Resource, g.Total-g.Counts.Final()
+	if s.Blocked == "" && e.breakers.open(name) {
+		s.Blocked, w.Code = queue.ReasonBroken, string(queue.ReasonBroken)
+	}
 	switch s.Blocked {
 	case queue.ReasonTenantPaused:
 		w.Reason = fmt.Sprintf("Tenant %q is paused.", g.Tenant)

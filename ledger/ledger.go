@@ -90,7 +90,8 @@ type Jobs interface {
 	// waits beyond them.
 	Waiting(ctx context.Context, group spillway.GroupID, by time.Time, limit int) (due []Waiting, left int64, leftDue time.Time, err error)
 
-	// Read pages through jobs with their outcomes, in order of index.
+	// Read pages through jobs with their outcomes, in order of index. next is
+	// where the following page begins, 0 at the end.
 	Read(ctx context.Context, q JobQuery) (jobs []JobRecord, next int64, err error)
 }
 

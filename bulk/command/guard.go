@@ -150,7 +150,7 @@ func (g *guard) launch() (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer r.Close()
-	cmd := exec.Command(g.shell, "-c", guardScript)
+	cmd := exec.Command(g.shell, "-c", guardScript, "spillway-guard")
 	cmd.Stdin, cmd.Dir, cmd.Env = r, "/", []string{}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

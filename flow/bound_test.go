@@ -51,6 +51,9 @@ func TestSlidingBound(t *testing.T) {
 				continue
 			}
 			if d := s.Take(r, now, n); d.Granted {
+				if len(real) > 0 && d.At < real[len(real)-1].at {
+					t.Fatalf("a grant at %d after one at %d", d.At, real[len(real)-1].at)
+				}
 				real = append(real, grant{d.At, n})
 			}
 			if s.Slots() > flow.MaxSlots {
@@ -166,6 +169,30 @@ func TestSlidingRateChange(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Refunds leave slots too small for a hundred of them to hold a period; joining
+// them never makes the log forget.
+func TestSlidingJoinsSlots(t *testing.T) {
+	r := flow.Rate{N: 10_000, Per: time.Hour}
+	var s flow.Sliding
+	stamp := s.Take(r, 0, 100).At
+	for i := range int64(300) {
+		now := s.When(r, stamp+1, 100)
+		s.Take(r, now, 100)
+		s.Refund(r, stamp, 99)
+		stamp = now
+		if spent := s.Spent(r, now); spent != i+101 || s.Slots() > flow.MaxSlots {
+			t.Fatalf("%d spent, %d counted, in %d slots", i+101, spent, s.Slots())
+		}
+	}
+	if s.Slots() < flow.MaxSlots {
+		t.Errorf("joined down to %d slots", s.Slots())
+	}
+	// The early ones are gone after a period, the late ones are not.
+	if spent := s.Spent(r, stamp.Add(r.Per)-1); spent < 100 || spent > 150 {
+		t.Errorf("%d counted at the end", spent)
+	}
 }
 
 // Each window of its own holds at most N.

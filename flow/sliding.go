@@ -8,8 +8,8 @@ const (
 	// the lateness of wake-ups, or each late one loses tokens for good. It has to
 	// hold the widest claim, or the pace makes that claim wait for what was
 	// dropped after a small one, while the log has room: sizes at random up to
-	// N/5 get 96 % of N with a slack of N/50, 98.5 % with one claim, over 99 %
-	// with one and a half. And it has to be small, because it is what an idle
+	// N/5 get 96 % of N with a slack of N/10, 98 % with one claim, over 99 % with
+	// one and a half (TestSlidingYield). And it has to be small, because it is what an idle
 	// limiter grants at once: that burst comes back each period as the log lets
 	// go of it, and ten periods that lie between two of them have one less.
 	slackClaims = 1.5

@@ -187,7 +187,8 @@ type IndexQuery struct {
 // Indexed is an unfinished group as the queue needs it.
 type Indexed struct {
 	Group Group
-	// Next is the highest job with any outcome, intent or plan, plus 1.
+	// Next is the highest job with any outcome, intent or plan, plus 1. Rows
+	// that were bad from the start don't count: they may lie far ahead.
 	Next int64
 	// Waiting is the number of jobs below Next planned to be delivered again,
 	// WaitingDue the earliest time of them.

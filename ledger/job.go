@@ -116,6 +116,8 @@ type JobRecord struct {
 	Status  spillway.Status
 	Reason  string
 	Value   json.RawMessage
+	// Attempt is that of the last delivery, or of the next one of a job that
+	// waits to be delivered again; 1 for the first.
 	Attempt int
 	// NotBefore is the planned time of the next delivery, zero if none is.
 	NotBefore time.Time

@@ -112,6 +112,7 @@ type Settings interface {
 	Load(ctx context.Context, kind string) ([]Setting, error)
 	// Save upserts settings, each with who and when; a nil Value deletes.
 	Save(ctx context.Context, now time.Time, s []Setting) error
-	// History lists past values of one setting, newest first.
+	// History lists the values that one setting had, the present one first;
+	// a nil Value is a deletion. At least the last 100 are kept.
 	History(ctx context.Context, kind, name string, limit int) ([]Setting, error)
 }

@@ -65,7 +65,7 @@ func (b *batch) append(a *ledger.Append, body []byte, out *ledger.Appended) erro
 		return err
 	}
 	if g != nil {
-		out.Total, out.Version = g.Total, g.Version
+		out.Total, out.Version, out.State = g.Total, g.Version, g.State
 	}
 	if out.Err = err; err != nil || len(a.Rows.Ends) == 0 {
 		return nil

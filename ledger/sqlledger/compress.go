@@ -9,9 +9,8 @@ import (
 // maxUnpacked bounds what a damaged or hostile frame can make us allocate.
 const maxUnpacked = 256 << 20
 
-// One encoder and one decoder serve all callers: EncodeAll and DecodeAll may be
-// called concurrently. With WithEncoderConcurrency above the callers there is
-// no waiting for each other; states are made as needed.
+// One encoder and one decoder serve all callers; EncodeAll and DecodeAll may be
+// called concurrently.
 var (
 	encoder = newEncoder()
 	decoder = must(zstd.NewReader(nil,

@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/spillway/spillway"
@@ -9,10 +10,6 @@ import (
 )
 
 const (
-	selectIndex = `SELECT ` + groupColumns + ` FROM groups WHERE finished = 0 AND id > $1 ORDER BY id LIMIT $2`
-
-	selectIndexIDs = `SELECT id FROM groups WHERE finished = 0 AND id > $1 ORDER BY id LIMIT $2`
-
 	selectTouched = `SELECT pos + touched FROM outcomes WHERE pos BETWEEN $1 AND $2 AND touched > 0 ORDER BY pos DESC LIMIT 1`
 
 	selectWaitingSum = `SELECT COALESCE(SUM(waiting), 0), COALESCE(MIN(due), 0) FROM outcomes WHERE grp = $1 AND waiting > 0`
@@ -42,8 +39,22 @@ func (l *Ledger) Index(ctx context.Context, now time.Time, q ledger.IndexQuery) 
 	return out, nil
 }
 
+// indexQuery makes the query for columns of a page of unfinished groups.
+func indexQuery(q ledger.IndexQuery, columns string) (text string, args []any) {
+	args = []any{string(q.After), int64(q.Limit)}
+	only := ""
+	if q.IDs != nil {
+		only = " AND id IN (" + placeholders(q.IDs, func(v any) string {
+			args = append(args, v)
+			return "$" + strconv.Itoa(len(args))
+		}) + ")"
+	}
+	return "SELECT " + columns + " FROM groups WHERE finished = 0 AND id > $1" + only + " ORDER BY id LIMIT $2", args
+}
+
 func (l *Ledger) indexPage(s *session, v *view, q ledger.IndexQuery) ([]ledger.Indexed, error) {
-	groups, err := readGroups(s, selectIndex, []any{string(q.After), int64(q.Limit)})
+	text, args := indexQuery(q, groupColumns)
+	groups, err := readGroups(s, text, args)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +96,13 @@ func (b *batch) adoptPage(now time.Time, q ledger.IndexQuery) ([]ledger.Indexed,
 		return nil, err
 	}
 	var ids []spillway.GroupID
-	err := b.s.each(func(scan func(...any) error) error {
+	text, args := indexQuery(q, "id")
+	err := b.s.eachOnce(func(scan func(...any) error) error {
 		var id string
 		err := scan(&id)
 		ids = append(ids, spillway.GroupID(id))
 		return err
-	}, selectIndexIDs, string(q.After), int64(q.Limit))
+	}, text, args...)
 	if err != nil {
 		return nil, err
 	}

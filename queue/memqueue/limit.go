@@ -189,7 +189,7 @@ func (b *block) at(now flow.Time) int64 {
 // refundParent gives tokens back to the block that they came from, or to its
 // successor; the parent's own log knows blocks only.
 func (r *resource) refundParent(now flow.Time, n int64) {
-	if left := r.block.at(now); left > 0 {
-		r.block.left = min(left+n, r.parent.blockSize(1))
+	if now < r.block.until && !unlimited(r.parent.limit.rate) {
+		r.block.left = min(r.block.left+n, r.parent.blockSize(1))
 	}
 }

@@ -84,7 +84,7 @@ func (c *CSVReader) Next() (bulk.Row, error) {
 
 func (c *CSVReader) next() (bulk.Row, error) {
 	if !c.record() {
-		if c.err != io.EOF {
+		if !errors.Is(c.err, io.EOF) {
 			return bulk.Row{}, fmt.Errorf("after row %d: %w", c.row, c.err)
 		}
 		return bulk.Row{}, io.EOF

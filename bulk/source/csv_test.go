@@ -34,7 +34,7 @@ func read(t testing.TB, s bulk.Source) (rows []string, err error) {
 	for {
 		row, err := s.Next()
 		if err != nil {
-			if _, again := s.Next(); again != err {
+			if _, again := s.Next(); !errors.Is(again, err) {
 				t.Errorf("after %v the next call said %v", err, again)
 			}
 			return rows, err
@@ -119,12 +119,18 @@ func TestCSV(t *testing.T) {
 		}},
 		{name: "no cost column", in: "a,b\n", o: source.Options{CostField: "n"}, err: `the header has no column "n" to take the cost from; it has ["a" "b"]`},
 
-		{name: "bare quote", in: "a,b\n1,2\n3,4\"5\n", want: []string{`{"a":"1","b":"2"}`},
-			err: `row 2, line 3, column 4 (column "b"): bare " in non-quoted field; put the field in quotes and double the quotes inside it`},
-		{name: "quote inside quotes", in: "a\n\"x\ny\"z\"\n",
-			err: `row 1, line 3, column 2 (column "a"): extraneous or missing " in quoted-field; put the field in quotes and double the quotes inside it`},
-		{name: "ends in mid-row", in: "a,b\n1,2\n3,\"4\n5,6\n", want: []string{`{"a":"1","b":"2"}`},
-			err: `row 2, line 3, column 3 (column "b"): the input ends inside a quoted field; the file is cut off, or a quote is not closed`},
+		{
+			name: "bare quote", in: "a,b\n1,2\n3,4\"5\n", want: []string{`{"a":"1","b":"2"}`},
+			err: `row 2, line 3, column 4 (column "b"): bare " in non-quoted field; put the field in quotes and double the quotes inside it`,
+		},
+		{
+			name: "quote inside quotes", in: "a\n\"x\ny\"z\"\n",
+			err: `row 1, line 3, column 2 (column "a"): extraneous or missing " in quoted-field; put the field in quotes and double the quotes inside it`,
+		},
+		{
+			name: "ends in mid-row", in: "a,b\n1,2\n3,\"4\n5,6\n", want: []string{`{"a":"1","b":"2"}`},
+			err: `row 2, line 3, column 3 (column "b"): the input ends inside a quoted field; the file is cut off, or a quote is not closed`,
+		},
 
 		{name: "empty file", in: "", err: `the file is empty: its first row must name the columns, and each row after it is a job`},
 		{name: "blank lines alone", in: "\n\r\n\n", err: `the file is empty: its first row must name the columns, and each row after it is a job`},
@@ -151,7 +157,7 @@ func TestCSV(t *testing.T) {
 					t.Errorf("rows\n%s\nwant\n%s", got, want)
 				}
 				switch {
-				case c.err == "" && err != io.EOF:
+				case c.err == "" && !errors.Is(err, io.EOF):
 					t.Errorf("ended with %v", err)
 				case c.err != "" && (err == nil || err.Error() != c.err):
 					t.Errorf("ended with\n%v\nwant\n%s", err, c.err)
@@ -263,7 +269,7 @@ func FuzzCSV(f *testing.F) {
 		for {
 			row, err := s.Next()
 			want, wantErr := oracle.Read()
-			if (err == nil) != (wantErr == nil) || (err == io.EOF) != (wantErr == io.EOF) {
+			if (err == nil) != (wantErr == nil) || errors.Is(err, io.EOF) != errors.Is(wantErr, io.EOF) {
 				t.Fatalf("%v, encoding/csv says %v", err, wantErr)
 			}
 			if err != nil {

@@ -59,7 +59,7 @@ func (c *CSVReader) readHeader() error {
 		return spillway.Errorf(spillway.CodeInvalid, format, args...)
 	}
 	if !c.record() {
-		if c.err != io.EOF {
+		if !errors.Is(c.err, io.EOF) {
 			return c.err
 		}
 		return bad("the file is empty: its first row must name the columns, and each row after it is a job")

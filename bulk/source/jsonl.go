@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"unicode/utf8"
@@ -73,7 +74,7 @@ func (j *JSONLReader) next() ([]byte, error) {
 			if j.fill() {
 				continue
 			}
-			if j.err != io.EOF {
+			if !errors.Is(j.err, io.EOF) {
 				return nil, j.ended()
 			}
 			return j.long, nil
@@ -89,7 +90,7 @@ func (j *JSONLReader) next() ([]byte, error) {
 }
 
 func (j *JSONLReader) ended() error {
-	if j.err == io.EOF {
+	if errors.Is(j.err, io.EOF) {
 		return io.EOF
 	}
 	return fmt.Errorf("after row %d: %w", j.row, j.err)

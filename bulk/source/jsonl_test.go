@@ -53,7 +53,7 @@ func TestJSONL(t *testing.T) {
 					t.Fatal(err)
 				}
 				rows, err := read(t, s)
-				if got, want := strings.Join(rows, "\n"), strings.Join(c.want, "\n"); got != want || err != io.EOF {
+				if got, want := strings.Join(rows, "\n"), strings.Join(c.want, "\n"); got != want || !errors.Is(err, io.EOF) {
 					t.Errorf("rows\n%s\nwant\n%s\nthen %v", got, want, err)
 				}
 			}
@@ -96,7 +96,7 @@ func TestJSONLHugeLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := read(t, s)
-	if err != io.EOF || len(rows) != 2 || rows[1] != "1" || len(rows[0]) > 1200 ||
+	if !errors.Is(err, io.EOF) || len(rows) != 2 || rows[1] != "1" || len(rows[0]) > 1200 ||
 		!strings.HasSuffix(rows[0], "line 1 is 67108864 bytes, over the limit of 100000 bytes for a row") {
 		t.Errorf("%d rows, then %v", len(rows), err)
 	}
@@ -110,7 +110,7 @@ func TestRows(t *testing.T) {
 		`{"n":-1} ! row 2: field "n" must be a cost, an integer from 1 to 1000000000, not -1`,
 		`"\"a long o" ! row 3 is 12 bytes, over the limit of 9 bytes for a row`,
 	}
-	if got, want := strings.Join(rows, "\n"), strings.Join(want, "\n"); got != want || err != io.EOF {
+	if got, want := strings.Join(rows, "\n"), strings.Join(want, "\n"); got != want || !errors.Is(err, io.EOF) {
 		t.Errorf("rows\n%s\nwant\n%s\nthen %v", got, want, err)
 	}
 }
@@ -145,7 +145,7 @@ func FuzzJSONL(f *testing.F) {
 				t.Fatalf("%q became %q", line, row.Data)
 			}
 		}
-		if _, err := s.Next(); err != io.EOF {
+		if _, err := s.Next(); !errors.Is(err, io.EOF) {
 			t.Fatalf("ended with %v", err)
 		}
 	})

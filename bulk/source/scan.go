@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"errors"
 	"io"
 )
 
@@ -148,7 +149,7 @@ func (s *scanner) field() ([]byte, error) {
 
 // ended is a field that the end of the stream ends.
 func (s *scanner) ended() ([]byte, error) {
-	if s.err != io.EOF {
+	if !errors.Is(s.err, io.EOF) {
 		return nil, s.err
 	}
 	return s.lastField(nil), nil
@@ -190,7 +191,7 @@ func (s *scanner) quoted() ([]byte, error) {
 		if i == len(window) {
 			s.spill(window)
 			if !s.fill() {
-				if s.err != io.EOF {
+				if !errors.Is(s.err, io.EOF) {
 					return nil, s.err
 				}
 				return nil, &broken{s.opened, openQuote}
@@ -238,7 +239,7 @@ func (s *scanner) quoted() ([]byte, error) {
 
 // unquoteLast is a quoted field that the end of the stream ends.
 func (s *scanner) unquoteLast(rest []byte) ([]byte, error) {
-	if s.err != io.EOF {
+	if !errors.Is(s.err, io.EOF) {
 		return nil, s.err
 	}
 	s.last = true

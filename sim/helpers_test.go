@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,3 +82,6 @@ func groupID(i int) spillway.GroupID { return spillway.GroupID(fmt.Sprintf("g%06
 func sortGrants(g []Grant) {
 	slices.SortStableFunc(g, func(a, b Grant) int { return cmp.Compare(a.At, b.At) })
 }
+
+// failSome lets one delivery in ten fail.
+func failSome(r *rand.Rand, _ queue.Lease, _ int64) bool { return r.IntN(10) == 0 }

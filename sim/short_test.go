@@ -89,6 +89,7 @@ func TestShortGroupsFirst(t *testing.T) {
 	for i, f := range figures {
 		t.Logf("seed %2d: mean %7.2f s, FIFO %7.2f s (1/%.1f); p99 slowdown %6.2f; largest ÷ ideal %.3f", i+1, f.mean, f.fifo, f.fifo/f.mean, f.p99, f.largest)
 	}
+	shortPicture(t, figures[0])
 	atMost(t, "mean completion ÷ FIFO's, median", medianOf(figures, func(f shortFigures) float64 { return f.mean / f.fifo }), 0.2)
 	atMost(t, "99th percentile of slowdown, median", medianOf(figures, func(f shortFigures) float64 { return f.p99 }), 20)
 	atMost(t, "largest group ÷ under ideal tenant-fair sharing, median", medianOf(figures, func(f shortFigures) float64 { return f.largest }), 1.1)

@@ -91,9 +91,11 @@ func TestSpike(t *testing.T) {
 			handed: float64(o.Deliver) / 15000, peak: o.Peak, jain: spikeJain(o.Shares),
 		})
 	}
+	shared, theirs := run(t, spike(true)).Resources["r"], original(2).PerSecond
+	spikePicture(t, shared, theirs)
 	text := spikeTable(rows) + "\nJobs started per 20 s, three tenants on 30/s, Spillway:\n" +
-		spikeChart(run(t, spike(true)).Resources["r"]) +
-		"\nThe same under the original's law:\n" + spikeChart(original(2).PerSecond)
+		spikeChart(shared) +
+		"\nThe same under the original's law:\n" + spikeChart(theirs)
 	t.Log("\n" + text)
 	golden(t, "spike", text)
 }

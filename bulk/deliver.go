@@ -30,11 +30,14 @@ func (e *Engine) deliver(ctx context.Context, l queue.Lease) {
 	stopFlush()
 	e.metrics.delivery.observe(time.Since(start))
 	if ctx.Err() != nil {
-		// Stopped hard: what was not reported has no outcome, and the next
-		// start finds it so. What was certified is kept.
-		d.add(results)
-		d.flush(context.WithoutCancel(ctx))
-		return
+		// Stopped hard: what was certified is kept. The rest has no outcome, and
+		// the next start finds it so; a handler that ended well had the last word.
+		ctx = context.WithoutCancel(ctx)
+		if err != nil {
+			d.add(results)
+			d.flush(ctx)
+			return
+		}
 	}
 	d.finish(results, err)
 	e.observe(d, err)

@@ -106,7 +106,7 @@ func judge(t *testing.T, g group) {
 }
 
 func TestEmbed(t *testing.T) {
-	out, err := exec.Command("go", "run", "./embed").CombinedOutput()
+	out, err := exec.Command("go", "run", "./embed").Output()
 	if want := `1000 of 1000 succeeded: {"count":1000,"groups":{"free":750,"pro":250}}`; err != nil || strings.TrimSpace(string(out)) != want {
 		t.Errorf("%v\n%s\nwant %s", err, out, want)
 	}

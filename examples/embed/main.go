@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,20 +19,17 @@ import (
 
 func main() {
 	ctx, stop := context.WithCancel(context.Background())
-	dir := must(os.MkdirTemp("", "embed"))
-	defer os.RemoveAll(dir)
-	store := must(sqlledger.OpenSQLite(ctx, filepath.Join(dir, "spillway.db"), sqlledger.Options{}))
+	store := must(sqlledger.OpenSQLite(ctx, filepath.Join(must(os.MkdirTemp("", "embed")), "spillway.db"), sqlledger.Options{}))
 	engine := must(bulk.New(ctx, bulk.Config{
 		Ledger: store, Queue: memqueue.New(memqueue.Options{Fresh: true}),
 		Resources: []bulk.ResourceRule{{Name: "customers", Rate: must(flow.ParseRate("500/s"))}},
 	}))
 	must(0, engine.Handle("tag", bulk.Action{Resource: "customers", Batch: 50, Reducer: bulk.GroupBy("")}, tag))
-	changes, unsubscribe := engine.Subscribe()
-	ended := make(chan error, 1)
+	changes, _ := engine.Subscribe()
+	ended := make(chan error)
 	go func() { ended <- engine.Run(ctx, nil) }()
-
-	rows := must(source.CSV(strings.NewReader("plan\n"+strings.Repeat("free\npro\nfree\nfree\n", 250)), source.Options{}))
-	_, _, err := engine.Submit(ctx, bulk.Submission{Action: "tag", Key: "spring"}, rows)
+	csv := strings.NewReader("plan\n" + strings.Repeat("free\npro\nfree\nfree\n", 250))
+	_, _, err := engine.Submit(ctx, bulk.Submission{Action: "tag"}, must(source.CSV(csv, source.Options{})))
 	must(0, err)
 	for change := range changes {
 		if g := change.Group; g != nil && g.State == spillway.Completed {
@@ -41,14 +37,13 @@ func main() {
 			break
 		}
 	}
-	unsubscribe()
 	stop()
 	must(0, <-ended)
 	must(0, store.Close())
 }
 
 // tag is the handler; a job's data is the row: {"plan":"free"}.
-func tag(_ context.Context, b *bulk.Batch) (out []spillway.Outcome, err error) {
+func tag(_ context.Context, b *bulk.Batch) (out []spillway.Outcome, _ error) {
 	for _, job := range b.Jobs {
 		value := strings.TrimSuffix(strings.TrimPrefix(string(job.Data), `{"plan":`), `}`)
 		out = append(out, spillway.Outcome{Index: job.Index, Value: []byte(value)})
@@ -58,7 +53,7 @@ func tag(_ context.Context, b *bulk.Batch) (out []spillway.Outcome, err error) {
 
 func must[T any](v T, err error) T {
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return v
 }

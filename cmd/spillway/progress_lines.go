@@ -50,13 +50,24 @@ func (r *lineReporter) show(p *progress) {
 func (r *lineReporter) note(e event) { fmt.Fprintln(r.w, e.Message) }
 func (r *lineReporter) close()       {}
 
+// perSecond writes a rate; slow ones with a digit behind the point.
+func perSecond(rate float64) string {
+	if rate < 10 {
+		return fmt.Sprintf("%.1f/s", rate)
+	}
+	return fmt.Sprintf("%s/s", count(int64(rate+0.5)))
+}
+
 // progressWords says how a run goes on, in parts.
 func progressWords(p *progress) []string {
 	total := count(p.Total)
 	if !p.Sealed {
 		total += " so far"
 	}
-	words := []string{fmt.Sprintf("%s of %s done", count(p.Done()), total), fmt.Sprintf("%.0f/s", p.Rate)}
+	words := []string{fmt.Sprintf("%s of %s done", count(p.Done()), total)}
+	if p.Rate > 0 {
+		words = append(words, perSecond(p.Rate))
+	}
 	if p.ETA != nil && p.Done() < p.Total {
 		words = append(words, "about "+brief(time.Duration(*p.ETA*float64(time.Second)))+" left")
 	}

@@ -19,7 +19,7 @@ func (r *runner) finish(ctx context.Context, e end) error {
 	if g, err := r.engine.Group(ctx, r.group.ID); err == nil {
 		r.group = g
 	}
-	top, ferr := r.readFailures(ctx)
+	top, ferr := r.readFailures(r.stops.untilHard(ctx))
 	r.rep.close()
 	code, why := r.verdict(e)
 	if code == exitDone && ferr != nil {
@@ -93,7 +93,7 @@ func (r *runner) summary(top []reasonCount) {
 	took := time.Since(r.began)
 	line := fmt.Sprintf("%s: %s rows", g.State, count(g.Total))
 	if done := g.Final() - r.doneAt; done > 0 {
-		line += fmt.Sprintf(" (%s in this run, %s, %.0f/s)", count(done), brief(took), float64(done)/max(took.Seconds(), 0.001))
+		line += fmt.Sprintf(" (%s in this run, %s, %s)", count(done), brief(took), perSecond(float64(done)/max(took.Seconds(), 0.001)))
 	}
 	_ = r.a.say("%s", line)
 	for _, c := range counts(g) {

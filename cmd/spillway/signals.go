@@ -11,16 +11,17 @@ import (
 // the second closes hard, the third ends the process. said carries the number
 // of the first two.
 type stops struct {
-	said    chan int
-	soft    context.Context
-	hard    chan struct{}
-	end     context.CancelFunc
-	signals chan os.Signal
+	said     chan int
+	soft     context.Context
+	hard     chan struct{}
+	released chan struct{}
+	end      context.CancelFunc
+	signals  chan os.Signal
 }
 
 // catchStops begins to catch SIGINT and SIGTERM.
 func catchStops(ctx context.Context) *stops {
-	s := &stops{said: make(chan int, 2), hard: make(chan struct{}), signals: make(chan os.Signal, 3)}
+	s := &stops{said: make(chan int, 2), hard: make(chan struct{}), released: make(chan struct{}), signals: make(chan os.Signal, 3)}
 	s.soft, s.end = context.WithCancel(ctx)
 	signal.Notify(s.signals, syscall.SIGINT, syscall.SIGTERM)
 	go func() {
@@ -46,5 +47,19 @@ func catchStops(ctx context.Context) *stops {
 func (s *stops) release() {
 	signal.Stop(s.signals)
 	close(s.signals)
+	close(s.released)
 	s.end()
+}
+
+// untilHard is a context that ends with the second signal.
+func (s *stops) untilHard(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		defer cancel()
+		select {
+		case <-s.hard:
+		case <-s.released:
+		}
+	}()
+	return ctx
 }

@@ -77,7 +77,7 @@ func (a *app) open(ctx context.Context, url string, readOnly bool) (ledger.Ledge
 	l, err := sqlledger.OpenSQLite(ctx, path, sqlledger.Options{ReadOnly: readOnly, Logger: a.log})
 	switch {
 	case errors.Is(err, spillway.CodeLedgerInUse):
-		return nil, unreachablef("%w; if that is a server, use --server URL", err)
+		return nil, unreachablef("%w", err)
 	case err != nil:
 		return nil, unreachablef("cannot open the ledger %s: %w", path, err)
 	}

@@ -112,10 +112,10 @@ type JobRecord struct {
 	Index int64
 	// Done says that the job has an outcome, Status; without it, the job waits
 	// or runs.
-	Done    bool
-	Status  spillway.Status
-	Reason  string
-	Value   json.RawMessage
+	Done   bool
+	Status spillway.Status
+	Reason string
+	Value  json.RawMessage
 	// Attempt is that of the last delivery, or of the next one of a job that
 	// waits to be delivered again; 1 for the first.
 	Attempt int

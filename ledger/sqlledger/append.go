@@ -13,22 +13,25 @@ const selectTenantBytes = `SELECT COALESCE(SUM(bytes), 0) FROM groups WHERE tena
 // Append adds rows; see ledger.Groups. Rows are compressed in the caller's
 // goroutine, so that callers share the cores and the writer only writes.
 func (l *Ledger) Append(ctx context.Context, now time.Time, rows []ledger.Append) ([]ledger.Appended, error) {
-	bodies := make([][]byte, len(rows))
+	packed := make([]packedRows, len(rows))
 	bytes := 0
 	for i := range rows {
 		if err := checkRows(&rows[i]); err != nil {
 			return nil, err
 		}
 		if rows[i].Rows.Len() > 0 {
-			bodies[i] = encodeRows(&rows[i].Rows)
-			bytes += len(bodies[i])
+			packed[i].body = encodeRows(&rows[i].Rows)
+			bytes += len(packed[i].body)
+			if l.segments.limit > 0 {
+				packed[i].cached = ledger.Segment{First: rows[i].Offset, Rows: cloneRows(&rows[i].Rows)}
+			}
 		}
 	}
 	var out []ledger.Appended
 	err := l.write(ctx, &request{upload: true, bytes: bytes, apply: func(b *batch) error {
 		out = make([]ledger.Appended, len(rows))
 		for i := range rows {
-			if err := b.append(&rows[i], bodies[i], &out[i]); err != nil {
+			if err := b.append(&rows[i], &packed[i], &out[i]); err != nil {
 				return err
 			}
 		}
@@ -38,6 +41,12 @@ func (l *Ledger) Append(ctx context.Context, now time.Time, rows []ledger.Append
 		return nil, err
 	}
 	return out, nil
+}
+
+// packedRows is rows as they are stored, and as they are kept in memory.
+type packedRows struct {
+	body   []byte
+	cached ledger.Segment // without Rows: not to be kept
 }
 
 // checkRows finds what is wrong with rows by themselves.
@@ -59,7 +68,7 @@ func checkRows(a *ledger.Append) error {
 
 // append adds the rows of one group. What is wrong with them is in the answer;
 // an error is that of the database.
-func (b *batch) append(a *ledger.Append, body []byte, out *ledger.Appended) error {
+func (b *batch) append(a *ledger.Append, p *packedRows, out *ledger.Appended) error {
 	g, c, err := b.admit(a)
 	if isStore(err) {
 		return err
@@ -71,16 +80,16 @@ func (b *batch) append(a *ledger.Append, body []byte, out *ledger.Appended) erro
 		return nil
 	}
 	pos := position(g.seq, a.Offset)
-	if _, err := b.s.exec(insertSegment, pos, a.Rows.Len(), body); err != nil {
+	if _, err := b.s.exec(insertSegment, pos, a.Rows.Len(), p.body); err != nil {
 		return err
 	}
 	b.grow(g, a)
 	if c != nil {
 		b.fail(g, c, a.Bad)
 	}
-	if b.l.segments.limit > 0 {
-		s := ledger.Segment{First: a.Offset, Rows: cloneRows(&a.Rows)}
-		b.committed = append(b.committed, func() { b.l.segments.add(chunkStart(pos), s) })
+	if p.cached.Rows != nil {
+		at := chunkPosition(g.seq, spillway.ChunkOf(a.Offset))
+		b.committed = append(b.committed, func() { b.l.segments.add(at, p.cached) })
 	}
 	out.Total, out.Version, out.Final = g.Total, g.Version, int64(len(a.Bad))
 	return nil

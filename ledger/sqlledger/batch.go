@@ -45,6 +45,9 @@ func (b *batch) group(id spillway.GroupID) (*group, error) {
 	if err != nil {
 		return nil, err
 	}
+	if g != nil {
+		g.epoch = b.l.epochs.Add(1)
+	}
 	b.groups[id] = g
 	return g, nil
 }
@@ -146,7 +149,7 @@ func (b *batch) install() {
 			continue
 		}
 		b.l.groups.update(id, func(old *group, ok bool) (*group, int64) {
-			if ok && old.reopened == g.reopened {
+			if ok && old.epoch == g.epoch {
 				g.hint = max(g.hint, old.hint)
 			}
 			return g, 1

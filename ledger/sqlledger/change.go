@@ -113,12 +113,11 @@ func (g *group) cancel() error {
 }
 
 // reopen lets a completed group run again.
-func (g *group) reopen() {
+func (b *batch) reopen(g *group) {
 	if g.State == spillway.Completed {
 		g.State, g.Finished, g.Result = spillway.Running, time.Time{}, nil
 	}
-	g.hint = 0
-	g.reopened++
+	g.hint, g.epoch = 0, b.l.epochs.Add(1)
 	g.rebase()
 	g.changed()
 }

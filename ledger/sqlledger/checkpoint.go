@@ -64,7 +64,7 @@ func (l *Ledger) describeAt(s *session, v *view, groups []*group) error {
 	for i, g := range groups {
 		if c, ok := v.group(g.ID); ok {
 			known[i] = true
-			g.Counts, g.waiting, g.hint, g.reopened = c.Counts, c.waiting, c.hint, c.reopened
+			g.Counts, g.waiting, g.hint, g.epoch = c.Counts, c.waiting, c.hint, c.epoch
 		}
 	}
 	v.release()
@@ -91,7 +91,7 @@ func (l *Ledger) hint(g *group) {
 		if !ok {
 			return nil, -1
 		}
-		if old.reopened == g.reopened && old.hint < g.hint {
+		if old.epoch == g.epoch && old.hint < g.hint {
 			c := *old
 			c.hint = g.hint
 			return &c, 1

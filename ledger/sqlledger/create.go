@@ -107,6 +107,7 @@ func (b *batch) add(now time.Time, n *ledger.NewGroup) (*group, error) {
 	if err := g.insert(b.s); err != nil {
 		return nil, err
 	}
+	g.epoch = b.l.epochs.Add(1)
 	b.groups[n.ID] = g
 	return g, nil
 }

@@ -14,10 +14,11 @@ type group struct {
 	seq          int64
 	waiting      int64 // jobs planned to be delivered again
 	pruned       bool  // the payload is gone
-	// hint is a chunk at or below that of the checkpoint; reopened counts how
-	// often the checkpoint may have gone back.
-	hint, reopened int64
-	dirty          bool
+	// hint is a chunk at or below that of the checkpoint. It is good for one
+	// epoch, which ends when the checkpoint goes back: a number that was never
+	// given before.
+	hint, epoch int64
+	dirty       bool
 }
 
 const groupColumns = `seq, id, tenant, action, resource, dedup_key, spec, state, paused_by, sealed, version, total,

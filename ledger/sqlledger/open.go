@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/ledger"
@@ -34,6 +35,7 @@ type Ledger struct {
 	// changes reach groups: what a reader sees of both is of one moment.
 	commit sync.RWMutex
 	groups *lru[spillway.GroupID, *group]
+	epochs atomic.Int64
 
 	mu struct {
 		sync.Mutex
@@ -139,9 +141,18 @@ func (l *Ledger) startReading(ctx context.Context, exists bool) error {
 	return nil
 }
 
-// identify checks an existing file by a connection that cannot write.
+// identify checks an existing file by a connection that cannot write. Only
+// where SQLite must first undo what a crash left, the owner lets it.
 func (l *Ledger) identify(ctx context.Context) (version int64, err error) {
-	db, err := sql.Open("sqlite", dsnSQLite(l.path, accessRead, l.options.BusyTimeout))
+	version, err = l.identifyBy(ctx, accessRead)
+	if l.lock != nil && l.dialect.classify(err) == faultIO {
+		return l.identifyBy(ctx, accessBeside)
+	}
+	return version, err
+}
+
+func (l *Ledger) identifyBy(ctx context.Context, a access) (version int64, err error) {
+	db, err := sql.Open("sqlite", dsnSQLite(l.path, a, l.options.BusyTimeout))
 	if err != nil {
 		return 0, err
 	}

@@ -54,7 +54,7 @@ func (b *batch) retryFailed(now time.Time, g *group) error {
 		b.again(g, c, c.failed.Minus(c.bad), due(now), true)
 	})
 	if err == nil && any {
-		g.reopen()
+		b.reopen(g)
 	}
 	return err
 }
@@ -81,7 +81,7 @@ func (b *batch) resolve(now time.Time, g *group, r *ledger.Change) error {
 		b.resolveJobs(now, g, c, c.doubt, r)
 	})
 	if err == nil && any {
-		g.resolved(r.As)
+		b.resolved(g, r.As)
 	}
 	return err
 }
@@ -97,7 +97,7 @@ func (b *batch) resolveOne(now time.Time, g *group, r *ledger.Change) error {
 	}
 	if c.doubt.Has(i) {
 		b.resolveJobs(now, g, c, spillway.One(i, i+1), r)
-		g.resolved(r.As)
+		b.resolved(g, r.As)
 		return nil
 	}
 	already := r.As == spillway.Retry && c.waiting().Has(i) || r.As.Final() && c.set(r.As).Has(i)
@@ -122,9 +122,9 @@ func (b *batch) resolveJobs(now time.Time, g *group, c *chunk, jobs spillway.Spa
 	}
 }
 
-func (g *group) resolved(as spillway.Status) {
+func (b *batch) resolved(g *group, as spillway.Status) {
 	if as == spillway.Retry {
-		g.reopen()
+		b.reopen(g)
 		return
 	}
 	g.changed()

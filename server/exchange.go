@@ -94,15 +94,15 @@ func (s *Server) finish(x *exchange, began time.Time) {
 	p.write(x.w)
 }
 
-// problem turns an error into a problem of this exchange. What is the
-// server's own fault is logged.
+// problem turns an error into a problem of this exchange. What has no code is
+// a defect and is logged; that a store does not answer is logged by the engine.
 func (s *Server) problem(x *exchange, err error) *Problem {
 	p := problemOf(err)
 	p.Request = x.id
 	if p.Status >= http.StatusInternalServerError {
-		level := slog.LevelError
-		if errors.Is(err, context.Canceled) || s.stopping.Err() != nil {
-			level = slog.LevelDebug
+		level := slog.LevelDebug
+		if p.Status == http.StatusInternalServerError && !errors.Is(err, context.Canceled) {
+			level = slog.LevelError
 		}
 		s.log.Log(x.r.Context(), level, "a request failed", "request", x.id, "method", x.r.Method, "path", x.r.URL.Path, "err", err)
 	}

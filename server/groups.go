@@ -8,7 +8,7 @@ import (
 	"github.com/spillway/spillway/bulk"
 )
 
-type groupID struct {
+type GroupPath struct {
 	ID spillway.GroupID `path:"id" doc:"The group's id." example:"g_01jd3x5t8k0000000000000000" maxLength:"200"`
 }
 
@@ -21,7 +21,7 @@ type groupFilter struct {
 }
 
 type resolution struct {
-	groupID
+	GroupPath
 	Body struct {
 		Index *int64 `json:"index,omitempty" minimum:"0" doc:"The one job to resolve; left out, all that are in doubt."`
 		As    string `json:"as" enum:"succeeded,failed,retry" doc:"What is known of it now; retry delivers it again."`
@@ -40,7 +40,7 @@ func (s *Server) groupCalls() {
 		summary:     "Show a group",
 		description: "At every moment total is the sum of succeeded, failed, skipped, cancelled, retrying, in_flight, pending and in_doubt.",
 		errors:      []spillway.Code{spillway.CodeNotFound},
-	}, func(ctx context.Context, in *groupID) (*reply[*bulk.Group], error) {
+	}, func(ctx context.Context, in *GroupPath) (*reply[*bulk.Group], error) {
 		return ok(s.see(ctx, in.ID))
 	})
 	handle(s, call{
@@ -48,7 +48,7 @@ func (s *Server) groupCalls() {
 		summary:     "Say why a group is not running, or not faster",
 		description: "Answers the one reason that holds the group up most, as a code and in words.",
 		errors:      []spillway.Code{spillway.CodeNotFound},
-	}, func(ctx context.Context, in *groupID) (*reply[*bulk.Why], error) {
+	}, func(ctx context.Context, in *GroupPath) (*reply[*bulk.Why], error) {
 		if _, err := s.see(ctx, in.ID); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func (s *Server) groupCalls() {
 			id: id, tag: tag, method: http.MethodPost, path: "/v1/groups/{id}/" + c.verb,
 			summary: c.summary, description: c.description,
 			errors: []spillway.Code{spillway.CodeNotFound, spillway.CodeState},
-		}, func(ctx context.Context, in *groupID) (*reply[*bulk.Group], error) {
+		}, func(ctx context.Context, in *GroupPath) (*reply[*bulk.Group], error) {
 			if _, err := s.see(ctx, in.ID); err != nil {
 				return nil, err
 			}
@@ -84,6 +84,7 @@ func (s *Server) groupCalls() {
 	}
 	handle(s, call{
 		id: "resolve-group", tag: tag, method: http.MethodPost, path: "/v1/groups/{id}/resolve",
+		example:     map[string]any{"index": 17, "as": "succeeded"},
 		summary:     "Settle what is in doubt",
 		description: "Says what became of jobs of which it is not known whether they took effect. On a completed group this moves counts without a new callback; retry reopens it.",
 		errors:      []spillway.Code{spillway.CodeNotFound, spillway.CodeState},

@@ -17,12 +17,12 @@ import (
 )
 
 type jobID struct {
-	groupID
+	GroupPath
 	Index int64 `path:"index" minimum:"0" doc:"The job's number within its group, from 0."`
 }
 
 type jobPage struct {
-	groupID
+	GroupPath
 	Cursor int64  `query:"cursor" minimum:"0" doc:"The lowest index to answer: the next of the page before."`
 	Limit  int64  `query:"limit" minimum:"0" doc:"Most jobs to answer. Default: 1000 for JSON, all for NDJSON and CSV."`
 	Accept string `header:"Accept" doc:"application/json (default), application/x-ndjson or text/csv."`

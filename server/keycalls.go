@@ -44,6 +44,7 @@ func (s *Server) keyCalls() {
 	})
 	handle(s, call{
 		id: "create-key", tag: tag, method: http.MethodPost, path: "/v1/keys", status: http.StatusCreated,
+		example:     map[string]any{"tenant": "acme", "label": "nightly import"},
 		summary:     "Create an API key",
 		description: "Answers the secret once; the server keeps its hash only. For admins.",
 	}, s.createKey)

@@ -39,12 +39,12 @@ type leasedJob struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-type leaseID struct {
+type LeasePath struct {
 	Lease string `path:"lease" doc:"The lease's id." maxLength:"200"`
 }
 
 type settlement struct {
-	leaseID
+	LeasePath
 	Body struct {
 		Results []result `json:"results,omitempty" maxItems:"1000" doc:"What became of jobs. Without any, every job is ok; otherwise jobs that are not mentioned are delivered again."`
 	}
@@ -63,7 +63,7 @@ type settled struct {
 }
 
 type extension struct {
-	leaseID
+	LeasePath
 	Body struct {
 		ByMS int64 `json:"by_ms" minimum:"1" maximum:"3600000" doc:"From now on."`
 	}
@@ -78,6 +78,7 @@ func (s *Server) leaseCalls() {
 	lost := []spillway.Code{spillway.CodeNotFound, spillway.CodeLeaseLost}
 	handle(s, call{
 		id: "lease-jobs", tag: tag, method: http.MethodPost, path: "/v1/leases",
+		example:     map[string]any{"actions": []string{"tag"}, "max": 100, "wait_ms": 10000},
 		summary:     "Lease jobs to work on",
 		description: "Hands out jobs of one group together with the capacity that they need, for actions with pull: true. Waits for work up to wait_ms; 204 if there was none.",
 		errors:      []spillway.Code{spillway.CodeUnknownAction, spillway.CodeLimit},
@@ -85,12 +86,14 @@ func (s *Server) leaseCalls() {
 	s.api.OpenAPI().Paths["/v1/leases"].Post.Responses["204"] = &huma.Response{Description: "There was no work in time."}
 	handle(s, call{
 		id: "settle-lease", tag: tag, method: http.MethodPost, path: "/v1/leases/{lease}/settle",
+		example:     map[string]any{"results": []any{map[string]any{"index": 17, "status": "ok", "value": map[string]any{"sent": true}}, map[string]any{"index": 18, "status": "retry", "error": "locked", "retry_after_ms": 500}}},
 		summary:     "Say what became of leased jobs",
 		description: "After the deadline, final outcomes are still merged for jobs that have none; 409 when none was.",
 		errors:      append(lost, spillway.CodeHandler, spillway.CodeTooLarge),
 	}, s.settle)
 	handle(s, call{
 		id: "extend-lease", tag: tag, method: http.MethodPost, path: "/v1/leases/{lease}/extend",
+		example:     map[string]any{"by_ms": 30000},
 		summary:     "Extend a lease",
 		description: "Moves the deadline, for work that takes longer.",
 		errors:      lost,

@@ -10,12 +10,12 @@ import (
 	"github.com/spillway/spillway/flow"
 )
 
-type resourceName struct {
+type ResourcePath struct {
 	Name spillway.ResourceName `path:"name" doc:"The resource's name." example:"customers" maxLength:"200"`
 }
 
 type resourceUpdate struct {
-	resourceName
+	ResourcePath
 	Body struct {
 		Rate        *string `json:"rate,omitempty" doc:"N in any window of a period; empty is unlimited." example:"500/s"`
 		Concurrency *int64  `json:"concurrency,omitempty" minimum:"0" doc:"Most jobs in flight; 0 is unbounded."`
@@ -42,7 +42,7 @@ func (s *Server) resourceCalls() {
 		summary:     "Show a resource",
 		description: "Its limits, what was measured, and who changed it last. For admins.",
 		errors:      notFound,
-	}, func(ctx context.Context, in *resourceName) (*reply[*bulk.Resource], error) {
+	}, func(ctx context.Context, in *ResourcePath) (*reply[*bulk.Resource], error) {
 		if err := needAdmin(ctx); err != nil {
 			return nil, err
 		}
@@ -50,6 +50,7 @@ func (s *Server) resourceCalls() {
 	})
 	handle(s, call{
 		id: "set-resource", tag: tag, method: http.MethodPut, path: "/v1/resources/{name}",
+		example:     map[string]any{"rate": "500/s", "concurrency": 20},
 		summary:     "Change a resource's limits",
 		description: "Takes effect at once, outlives restarts and goes before the configuration. What is left out stays. For admins.",
 		errors:      notFound,
@@ -61,7 +62,7 @@ func (s *Server) resourceCalls() {
 			summary:     summary,
 			description: "A paused resource grants nothing to anyone; leases that are out may settle. For admins.",
 			errors:      notFound,
-		}, func(ctx context.Context, in *resourceName) (*reply[*bulk.Resource], error) {
+		}, func(ctx context.Context, in *ResourcePath) (*reply[*bulk.Resource], error) {
 			if err := needAdmin(ctx); err != nil {
 				return nil, err
 			}

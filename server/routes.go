@@ -38,9 +38,12 @@ type call struct {
 	errors []spillway.Code
 	// status is that of success, if not 200.
 	status int
-	body   *huma.RequestBody
-	reply  map[string]*huma.MediaType
-	open   bool // needs no key
+	// example is that of a JSON body; body documents one that the handler
+	// reads by itself.
+	example any
+	body    *huma.RequestBody
+	reply   map[string]*huma.MediaType
+	open    bool // needs no key
 }
 
 // usual codes may come from every call.
@@ -55,7 +58,10 @@ func handle[I, O any](s *Server, c call, h func(context.Context, *I) (*O, error)
 		OperationID: c.id, Method: c.method, Path: c.path, Tags: []string{c.tag},
 		Summary: c.summary, Description: c.description,
 		DefaultStatus: c.status, MaxBodyBytes: 1 << 20, BodyReadTimeout: -1,
-		RequestBody: c.body, Responses: s.problems(c),
+		Responses: s.problems(c),
+	}
+	if c.example != nil {
+		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{typeJSON: {Example: c.example}}}
 	}
 	if c.open {
 		op.Security = []map[string][]string{}
@@ -70,6 +76,10 @@ func handle[I, O any](s *Server, c call, h func(context.Context, *I) (*O, error)
 		}
 		return out, nil
 	})
+	if c.body != nil {
+		// Only now, else the framework would read the body.
+		s.api.OpenAPI().Paths[c.path].Post.RequestBody = c.body
+	}
 }
 
 // problems documents the errors of a call, by status.
@@ -90,8 +100,7 @@ func (s *Server) problems(c call) map[string]*huma.Response {
 		out[strconv.Itoa(status)] = &huma.Response{
 			Description: http.StatusText(status) + ": " + strings.Join(names, ", "),
 			Content: map[string]*huma.MediaType{"application/problem+json": {
-				Schema:  &huma.Schema{Ref: "#/components/schemas/Problem"},
-				Example: map[string]any{"title": http.StatusText(status), "status": status, "code": names[0], "detail": "what went wrong, and what to do"},
+				Schema: &huma.Schema{Ref: "#/components/schemas/Problem"},
 			}},
 		}
 	}
@@ -104,6 +113,7 @@ func (s *Server) routes() error {
 	c := huma.DefaultConfig("Spillway", s.opts.Version)
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath = "", "", ""
 	c.CreateHooks = nil // they would add $schema to replies
+	c.Transformers = []huma.Transformer{nameRequest}
 	c.RejectUnknownQueryParameters = true
 	c.Info.Description = about
 	c.Info.License = &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}
@@ -129,6 +139,14 @@ func (s *Server) routes() error {
 	s.mux.HandleFunc("GET /{$}", s.serveHome)
 	s.mux.HandleFunc("/", s.serveUnknown)
 	return nil
+}
+
+// nameRequest gives the framework's problems the id of their request.
+func nameRequest(ctx huma.Context, _ string, v any) (any, error) {
+	if p, ok := v.(*Problem); ok {
+		p.Request = exchangeOf(ctx.Context()).id
+	}
+	return v, nil
 }
 
 // OpenAPI is the API's document.

@@ -24,7 +24,7 @@ const (
 )
 
 type appendQuery struct {
-	groupID
+	GroupPath
 	Offset int64  `query:"offset" required:"true" minimum:"0" doc:"How many rows the group has accepted: its total."`
 	Cost   string `query:"cost" doc:"The field of a row that holds its cost." maxLength:"200"`
 }
@@ -75,7 +75,7 @@ func (s *Server) uploadCalls() {
 		summary:     "End an upload",
 		description: "No more rows will come: the group completes when its jobs are done. Sealing a sealed group changes nothing.",
 		errors:      []spillway.Code{spillway.CodeNotFound, spillway.CodeState},
-	}, func(ctx context.Context, in *groupID) (*reply[*bulk.Group], error) {
+	}, func(ctx context.Context, in *GroupPath) (*reply[*bulk.Group], error) {
 		if _, err := s.see(ctx, in.ID); err != nil {
 			return nil, err
 		}
@@ -113,7 +113,7 @@ func reader(kind string, r io.Reader, cost string) (bulk.Source, error) {
 	if kind == typeCSV {
 		return source.CSV(r, o)
 	}
-	return source.JSONL(r, o), nil
+	return source.JSONL(r, o)
 }
 
 // submit starts a group.
@@ -170,7 +170,7 @@ func (s *Server) submitJSON(ctx context.Context, in *submitQuery) (*reply[*bulk.
 		g, existing, err := s.engine.Open(ctx, sub)
 		return submitted(g, existing, err)
 	}
-	src := source.Rows(body.Jobs)
+	src := source.Rows(body.Jobs, source.Options{CostField: sub.CostField})
 	g, existing, err := s.engine.Submit(ctx, sub, src)
 	return submitted(g, existing, err)
 }
@@ -225,7 +225,7 @@ func (s *Server) appendJSON(ctx context.Context, in *appendQuery) (int64, error)
 	if err := decodeStrict(data, &body); err != nil {
 		return 0, err
 	}
-	return s.engine.Append(ctx, in.ID, in.Offset, source.Rows(body.Jobs))
+	return s.engine.Append(ctx, in.ID, in.Offset, source.Rows(body.Jobs, source.Options{CostField: in.Cost}))
 }
 
 func (s *Server) appendStream(ctx context.Context, in *appendQuery, kind string) (int64, error) {

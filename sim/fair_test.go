@@ -205,3 +205,20 @@ func TestOldGroupGoesForward(t *testing.T) {
 	}
 	atLeast(t, "least part of any 10 s that the old group gets", worst, 0.2)
 }
+
+// TestFailingRowsKeepPace: a group with one failing row in a hundred runs at
+// full speed to the end of its rows, its retries beside it.
+func TestFailingRowsKeepPace(t *testing.T) {
+	const jobs, rate = 600_000, 10_000
+	s := Scenario{Seed: 100, Settings: settings(perSecond(rate), 100, ""), Log: true, Attempts: 3}
+	s.Fails = func(_ *rand.Rand, _ queue.Lease, job int64) bool { return job%100 == 7 }
+	s.Arrivals = []Arrival{Job(0, "g", "t", "a", "r", jobs)}
+	r := run(t, s)
+	atLeast(t, "part of the rate in any 10 s until the last row was handed out",
+		Yield(r.Log["r"], perSecond(rate), 10, 0, jobs/rate*time.Second), 0.98)
+	over, _ := Excess(r.Log["r"], []Limit{{0, perSecond(rate)}})
+	atMost(t, "excess in any window", float64(over), 0)
+	if r.Failed != jobs/100 || r.Jobs != jobs || r.Delivered != jobs+2*jobs/100 {
+		t.Errorf("%d failed of %d final jobs in %d deliveries", r.Failed, r.Jobs, r.Delivered)
+	}
+}

@@ -42,20 +42,26 @@ func (e *Engine) claimLoop(ctx context.Context) error {
 // claim hands leases to all free workers, and says when to claim again; the
 // zero time is when something changes.
 func (e *Engine) claim(ctx context.Context) time.Time {
+	if e.health.ledgerErr() != nil {
+		e.probe(ctx)
+		return time.Now().Add(time.Second)
+	}
 	free := e.pool.free()
 	actions := e.actions.handled()
 	if free == 0 || len(actions) == 0 {
 		return time.Time{}
 	}
-	if e.health.ledgerErr() != nil {
-		return time.Now().Add(time.Second)
-	}
 	start := time.Now()
+	// A claim that failed may have been granted: the same ids ask for the same
+	// leases. Since only the claimer hands out work, none of them is too many.
+	ids := append(e.pool.unanswered, e.leases.ids(e.cfg.Instance, free-len(e.pool.unanswered))...)
 	got, err := e.queue.Claim(ctx, start, queue.Claim{
-		Instance: e.cfg.Instance, Leases: e.leases.ids(e.cfg.Instance, free), Actions: actions,
+		Instance: e.cfg.Instance, Leases: ids, Actions: actions,
 		PerResource: e.cfg.perResource(), Visibility: visibility,
 	})
+	e.pool.unanswered = nil
 	if err != nil {
+		e.pool.unanswered = ids
 		if ctx.Err() == nil {
 			e.log.Warn("the queue does not answer; claiming again in a second", "err", err)
 		}
@@ -77,6 +83,8 @@ type pool struct {
 	freed chan struct{} // poked when a worker becomes free
 	busy  atomic.Int64
 	ended chan struct{} // one for each worker that has ended
+	// unanswered are the ids of the last claim if it failed; the claimer's alone.
+	unanswered []spillway.LeaseID
 }
 
 func (p *pool) init(n int) {

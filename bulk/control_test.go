@@ -139,6 +139,7 @@ func TestCallbackIsRetriedUntilAccepted(t *testing.T) {
 		b.Handle("tag", bulk.Action{Batch: 100}, ok)
 		b.Start()
 		g := b.Submit(bulk.Submission{Action: "tag", Callback: "http://example.com/done"}, bulktest.Numbers(10))
+		time.Sleep(2 * time.Minute)
 		g = b.Until(g.ID, func(g *bulk.Group) bool { return g.Callback.State == "accepted" })
 		if calls.Load() != 5 || g.Callback.Attempts != 5 {
 			t.Errorf("%d calls, %+v", calls.Load(), g.Callback)

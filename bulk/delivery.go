@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type delivery struct {
 		closed   bool
 	}
 	whole  bool // the delivery failed as a whole
+	unrun  bool // it never reached a handler
 	refund int64
 
 	// The settler's alone.
@@ -91,6 +93,10 @@ func (d *delivery) add(outcomes []spillway.Outcome) {
 			d.brokenLocked("the handler answered twice for job %d", o.Index)
 		case o.Status > spillway.Throttled:
 			d.brokenLocked("the handler answered for job %d with a status of no handler", o.Index)
+		case len(o.Value) > MaxValue:
+			d.brokenLocked("the handler's value for job %d has %d bytes, the limit is %d", o.Index, len(o.Value), MaxValue)
+		case o.Value != nil && !json.Valid(o.Value):
+			d.brokenLocked("the handler's value for job %d is not JSON", o.Index)
 		default:
 			d.mu.fresh = append(d.mu.fresh, o)
 			d.mu.reported = insert(d.mu.reported, o.Index)
@@ -139,10 +145,15 @@ func asFailure(err error) *Failure {
 		return nil
 	}
 	var f *Failure
-	if as(err, &f) {
-		return f
+	switch {
+	case !as(err, &f):
+		return &Failure{Status: spillway.Retry, Reason: err.Error()}
+	case f.Status != spillway.Failed && f.Status != spillway.Retry && f.Status != spillway.Throttled:
+		g := *f // a failure that says nothing of the kind
+		g.Status = spillway.Retry
+		return &g
 	}
-	return &Failure{Status: spillway.Retry, Reason: err.Error()}
+	return f
 }
 
 // flushEvery is how often the reported outcomes of a running batch are

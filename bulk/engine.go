@@ -150,8 +150,9 @@ type health struct {
 	recovered atomic.Bool
 	mu        struct {
 		sync.Mutex
-		err   error
-		since time.Time
+		err     error
+		since   time.Time
+		failing int // writes that are being repeated
 	}
 }
 
@@ -176,12 +177,35 @@ func (e *Engine) noteLedger(err error) {
 	case err != nil:
 		e.metrics.ledgerErrors.Add(1)
 		if before == nil {
-			e.log.Error("the ledger does not take writes; no new work is claimed until it does", "err", err)
+			e.log.Error("the ledger does not answer; no new work is claimed until it does", "err", err)
+			e.bell.ring() // the claimer probes it
 		}
 	case before != nil:
-		e.log.Info("the ledger takes writes again", "after", time.Since(since).Round(time.Millisecond))
+		e.log.Info("the ledger answers again", "after", time.Since(since).Round(time.Millisecond))
 		e.bell.ring()
 	}
+}
+
+// probe asks a ledger that failed whether it takes writes again, unless a write
+// that is being repeated will tell.
+func (e *Engine) probe(ctx context.Context) {
+	e.health.mu.Lock()
+	failing := e.health.mu.failing
+	e.health.mu.Unlock()
+	if failing > 0 {
+		return
+	}
+	_, err := e.ledger.Settle(ctx, time.Now(), []ledger.Settlement{{}}) // of no group: changes nothing
+	if ctx.Err() == nil {
+		e.noteLedger(err)
+	}
+}
+
+// repeats counts a write that is being repeated, or no longer.
+func (h *health) repeats(n int) {
+	h.mu.Lock()
+	h.mu.failing += n
+	h.mu.Unlock()
 }
 
 // repeatable reports whether a call that failed may be made again later.
@@ -192,6 +216,7 @@ func repeatable(err error) bool {
 // untilWritten repeats a write while the ledger does not take it, until ctx
 // ends.
 func (e *Engine) untilWritten(ctx context.Context, write func() error) error {
+	repeats := false
 	for wait := 20 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
 		err := write()
 		if err == nil {
@@ -203,6 +228,11 @@ func (e *Engine) untilWritten(ctx context.Context, write func() error) error {
 		}
 		if ctx.Err() != nil {
 			return err
+		}
+		if !repeats {
+			repeats = true
+			e.health.repeats(1)
+			defer e.health.repeats(-1)
 		}
 		e.noteLedger(err)
 		if !sleep(ctx, wait) {

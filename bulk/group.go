@@ -11,6 +11,9 @@ import (
 // MaxName bounds the bytes of tenants', actions', resources' names and keys.
 const MaxName = 200
 
+// MaxValue bounds the bytes of a job's value.
+const MaxValue = 1 << 20
+
 // Submission is what a group begins with.
 type Submission struct {
 	Tenant spillway.TenantID   // default "default"

@@ -38,6 +38,17 @@ func (l *leases) remove(id spillway.LeaseID) {
 	l.mu.Unlock()
 }
 
+// take removes a lease; false if it was removed before.
+func (l *leases) take(h *held) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byID[h.lease.ID] != h {
+		return false
+	}
+	delete(l.byID, h.lease.ID)
+	return true
+}
+
 func (l *leases) get(id spillway.LeaseID) *held {
 	l.mu.Lock()
 	defer l.mu.Unlock()

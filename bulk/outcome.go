@@ -47,10 +47,7 @@ func (d *delivery) outcomes(said []spillway.Outcome) []ledger.Outcome {
 func (d *delivery) restOutcomes() []ledger.Outcome {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []ledger.Outcome
-	if len(d.mu.doubts) > 0 {
-		out = append(out, ledger.Outcome{Jobs: d.mu.doubts, Status: spillway.InDoubt, Reason: "an earlier delivery left no answer"})
-	}
+	out := d.doubtful()
 	left := d.run.Minus(d.mu.reported)
 	if len(left) == 0 {
 		return out
@@ -66,6 +63,14 @@ func (d *delivery) restOutcomes() []ledger.Outcome {
 		out = append(out, v.outcome(p.Jobs, nil))
 	}
 	return out
+}
+
+// doubtful is the outcome of the jobs that were uncertain from the start.
+func (d *delivery) doubtful() []ledger.Outcome {
+	if len(d.mu.doubts) == 0 {
+		return nil
+	}
+	return []ledger.Outcome{{Jobs: d.mu.doubts, Status: spillway.InDoubt, Reason: "an earlier delivery left no answer"}}
 }
 
 // byPlan splits jobs by which delivery of them this is.
@@ -113,7 +118,8 @@ func (d *delivery) judgeAs(now time.Time, o spillway.Outcome, p ledger.Plan, cer
 	if free {
 		v.status = spillway.Throttled
 	}
-	v.notBefore = now.Add(min(max(wait, 0), maxRetryAfter)).Truncate(time.Millisecond)
+	const grain = time.Millisecond
+	v.notBefore = now.Add(min(max(wait, 0), maxRetryAfter) + grain - 1).Truncate(grain)
 	return v
 }
 

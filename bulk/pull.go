@@ -127,7 +127,7 @@ func (e *Engine) pull(ctx context.Context, r PullRequest, visibility time.Durati
 	d, err := e.prepare(ctx, l)
 	switch {
 	case err != nil:
-		e.giveBack(ctx, l, err)
+		e.notDelivered(ctx, l, d, err)
 		return nil, time.Now(), nil
 	case len(d.batch.Jobs) == 0:
 		e.settler.end(ctx, d)
@@ -135,7 +135,7 @@ func (e *Engine) pull(ctx context.Context, r PullRequest, visibility time.Durati
 	}
 	e.leases.add(&held{lease: l, delivery: d})
 	return &Pulled{
-		Lease: e.ticket(l), Deadline: l.Deadline, Group: l.Group, Tenant: l.Tenant,
+		Lease: e.ticket(l, d.run), Deadline: l.Deadline, Group: l.Group, Tenant: l.Tenant,
 		Action: l.Action, Resource: l.Resource, Jobs: d.batch.Jobs,
 	}, time.Time{}, nil
 }
@@ -149,33 +149,46 @@ func (e *Engine) SettleLease(ctx context.Context, lease string, tenant spillway.
 	if err != nil {
 		return 0, err
 	}
+	if err := checkResults(t.Jobs, results); err != nil {
+		return 0, err
+	}
 	h := e.leases.get(t.ID)
 	if h == nil || h.delivery == nil || !e.stillHeld(ctx, h) {
 		return e.settleLate(ctx, t, results)
 	}
 	d := h.delivery
-	if err := d.check(results); err != nil {
-		return 0, err
+	if !e.leases.take(h) {
+		return e.settleLate(ctx, t, results) // settled twice at once
 	}
-	e.leases.remove(t.ID)
 	d.add(results)
 	if len(results) > 0 {
+		d.mu.Lock()
 		d.mu.rest = &Failure{Status: spillway.Retry, Reason: "the worker settled the lease without a word on this job"}
+		d.mu.Unlock()
 	}
 	e.metrics.delivered.Add(d.run.Len())
-	e.settler.end(ctx, d)
+	if !e.settler.end(ctx, d) {
+		return 0, spillway.Errorf(spillway.CodeUnavailable, "the outcomes could not be recorded now: settle the lease again")
+	}
 	return int64(len(d.batch.Jobs)), nil
 }
 
-// check refuses results that a delivery cannot take, before any is taken.
-func (d *delivery) check(results []spillway.Outcome) error {
+// checkResults refuses results that a lease of the jobs cannot take, before any
+// is taken.
+func checkResults(jobs spillway.Spans, results []spillway.Outcome) error {
 	var seen spillway.Spans
 	for _, o := range results {
 		switch {
-		case !d.run.Has(o.Index):
+		case !jobs.Has(o.Index):
 			return spillway.Errorf(spillway.CodeInvalid, "results: job %d is not in the lease", o.Index)
 		case seen.Has(o.Index):
 			return spillway.Errorf(spillway.CodeInvalid, "results: job %d is there twice", o.Index)
+		case o.Status > spillway.Throttled:
+			return spillway.Errorf(spillway.CodeInvalid, "results: job %d has a status that is not a worker's to say", o.Index)
+		case len(o.Value) > MaxValue:
+			return spillway.Errorf(spillway.CodeTooLarge, "results: the value of job %d has %d bytes, the limit is %d", o.Index, len(o.Value), MaxValue)
+		case o.Value != nil && !json.Valid(o.Value):
+			return spillway.Errorf(spillway.CodeInvalid, "results: the value of job %d is not JSON", o.Index)
 		}
 		seen = insert(seen, o.Index)
 	}
@@ -197,7 +210,7 @@ func (e *Engine) settleLate(ctx context.Context, t ticket, results []spillway.Ou
 		s.Outcomes = []ledger.Outcome{{Jobs: t.Jobs, Status: spillway.OK}}
 	}
 	for _, o := range results {
-		if o.Status.Final() && t.Jobs.Has(o.Index) {
+		if o.Status.Final() {
 			s.Outcomes = append(s.Outcomes, ledger.Outcome{
 				Jobs: spillway.One(o.Index, o.Index+1), Status: o.Status, Reason: clip(o.Error), Value: o.Value,
 			})
@@ -253,8 +266,8 @@ type ticket struct {
 	Jobs   spillway.Spans    `json:"j"`
 }
 
-func (e *Engine) ticket(l queue.Lease) string {
-	body, _ := json.Marshal(ticket{ID: l.ID, Group: l.Group, Tenant: l.Tenant, Jobs: l.Jobs})
+func (e *Engine) ticket(l queue.Lease, jobs spillway.Spans) string {
+	body, _ := json.Marshal(ticket{ID: l.ID, Group: l.Group, Tenant: l.Tenant, Jobs: jobs})
 	enc := base64.RawURLEncoding
 	return enc.EncodeToString(body) + "." + enc.EncodeToString(e.sign(body))
 }

@@ -61,6 +61,15 @@ func (e *Engine) restated(x ledger.Indexed) queue.Group {
 	return q
 }
 
+// restate tells the queue anew what the ledger holds of a group.
+func (e *Engine) restate(ctx context.Context, id spillway.GroupID) error {
+	page, err := e.ledger.Index(ctx, time.Now(), ledger.IndexQuery{IDs: []spillway.GroupID{id}})
+	if err != nil || len(page) == 0 {
+		return err
+	}
+	return e.put(ctx, e.restated(page[0]))
+}
+
 // reconcileEvery is how often the index is compared with the ledger.
 const reconcileEvery = time.Minute
 

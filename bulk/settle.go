@@ -28,6 +28,7 @@ type settleRequest struct {
 	d          *delivery
 	settlement ledger.Settlement
 	end        bool
+	recorded   bool
 	done       chan struct{} // closed when recorded, or given up
 }
 
@@ -42,16 +43,18 @@ func (s *settler) merge(ctx context.Context, d *delivery, outcomes []ledger.Outc
 }
 
 // end records what is left of a delivery, and ends its lease.
-func (s *settler) end(ctx context.Context, d *delivery) {
+func (s *settler) end(ctx context.Context, d *delivery) (recorded bool) {
 	d.mu.Lock()
 	fresh := d.mu.fresh
 	d.mu.fresh = nil
 	d.mu.closed = true
 	d.mu.Unlock()
-	s.send(ctx, d, append(d.outcomes(fresh), d.restOutcomes()...), true)
+	return s.send(ctx, d, append(d.outcomes(fresh), d.restOutcomes()...), true)
 }
 
-func (s *settler) send(ctx context.Context, d *delivery, outcomes []ledger.Outcome, end bool) {
+// send hands outcomes to the settler and waits; false if they were not recorded
+// in time.
+func (s *settler) send(ctx context.Context, d *delivery, outcomes []ledger.Outcome, end bool) bool {
 	r := &settleRequest{
 		d: d, end: end, done: make(chan struct{}),
 		settlement: ledger.Settlement{Group: d.lease.Group, Chunk: spillway.ChunkOf(d.lease.Jobs[0].From), Outcomes: outcomes},
@@ -59,14 +62,20 @@ func (s *settler) send(ctx context.Context, d *delivery, outcomes []ledger.Outco
 	select {
 	case s.requests <- r:
 	case <-s.stopped:
-		return
+		return false
 	case <-ctx.Done():
-		return
+		return false
 	}
 	select {
 	case <-r.done:
 	case <-s.stopped:
 	case <-ctx.Done():
+	}
+	select {
+	case <-r.done:
+		return r.recorded
+	default:
+		return false
 	}
 }
 
@@ -133,11 +142,29 @@ func (e *Engine) settle(ctx context.Context, batch []*settleRequest) {
 	if len(ends) == 0 {
 		return
 	}
-	if _, err := e.queue.Settle(context.WithoutCancel(ctx), time.Now(), ends); err != nil {
+	held, err := e.settleQueue(ctx, ends)
+	if err != nil {
 		e.log.Warn("the queue does not answer; the outcomes are safe and the leases will expire", "leases", len(ends), "err", err)
+	}
+	for i, ok := range held {
+		if !ok && len(ends[i].Retries)+len(ends[i].Return) > 0 {
+			// The lease was lost, and the ledger took its word all the same: the
+			// queue has to learn what waits there.
+			e.watch.restate(ends[i].Group)
+		}
 	}
 	e.bell.ring()
 	poke(e.feed)
+}
+
+// settleQueue ends leases, trying for about a second; after that they expire.
+func (e *Engine) settleQueue(ctx context.Context, ends []queue.Settlement) (held []bool, err error) {
+	for wait := 20 * time.Millisecond; ; wait *= 2 {
+		held, err = e.queue.Settle(context.WithoutCancel(ctx), time.Now(), ends)
+		if err == nil || !repeatable(err) || wait > 500*time.Millisecond || !sleep(ctx, wait) {
+			return held, err
+		}
+	}
 }
 
 // record merges a batch into the ledger, and answers what was recorded. A
@@ -177,6 +204,7 @@ func (e *Engine) record(ctx context.Context, batch []*settleRequest) []*settleRe
 // merged takes in what the ledger newly added.
 func (e *Engine) merged(r *settleRequest, m ledger.Merged) {
 	d := r.d
+	r.recorded = true
 	d.finished += m.Finished.Len()
 	for _, o := range r.settlement.Outcomes {
 		if o.Status.Final() || o.Status == spillway.InDoubt {
@@ -206,9 +234,14 @@ func (e *Engine) merged(r *settleRequest, m ledger.Merged) {
 
 // settlement is the end of the delivery's lease.
 func (d *delivery) settlement() queue.Settlement {
-	return queue.Settlement{
-		Ref: d.lease.Ref, Finished: d.finished, Refund: d.refund, Retries: d.retries, Whole: d.whole,
+	s := queue.Settlement{Ref: d.lease.Ref, Finished: d.finished, Refund: d.refund, Retries: d.retries, Whole: d.whole}
+	if d.unrun {
+		for _, r := range d.retries {
+			s.Return = s.Return.Union(r.Jobs)
+		}
+		s.Retries = nil
 	}
+	return s
 }
 
 // countFinal keeps a group's running counts, and pauses it when too many of

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +21,7 @@ type watcher struct {
 		sync.Mutex
 		checks map[spillway.GroupID]bool // may be complete
 		pauses map[spillway.GroupID]bool // passed max_failures
+		stale  map[spillway.GroupID]bool // the index may lack work of theirs
 	}
 	wake chan struct{}
 }
@@ -28,7 +31,7 @@ type watcher struct {
 const sweepEvery = 15 * time.Second
 
 func (w *watcher) init() {
-	w.mu.checks, w.mu.pauses = map[spillway.GroupID]bool{}, map[spillway.GroupID]bool{}
+	w.mu.checks, w.mu.pauses, w.mu.stale = map[spillway.GroupID]bool{}, map[spillway.GroupID]bool{}, map[spillway.GroupID]bool{}
 	w.wake = make(chan struct{}, 1)
 }
 
@@ -48,18 +51,24 @@ func (w *watcher) pause(id spillway.GroupID) {
 	poke(w.wake)
 }
 
-func (w *watcher) take() (checks, pauses []spillway.GroupID) {
+// restate asks to tell the queue what waits in the ledger.
+func (w *watcher) restate(id spillway.GroupID) {
+	w.mu.Lock()
+	w.mu.stale[id] = true
+	w.mu.Unlock()
+	poke(w.wake)
+}
+
+func (w *watcher) take() (checks, pauses, stale []spillway.GroupID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for id := range w.mu.checks {
-		checks = append(checks, id)
-	}
-	for id := range w.mu.pauses {
-		pauses = append(pauses, id)
-	}
+	checks = slices.Collect(maps.Keys(w.mu.checks))
+	pauses = slices.Collect(maps.Keys(w.mu.pauses))
+	stale = slices.Collect(maps.Keys(w.mu.stale))
 	clear(w.mu.checks)
 	clear(w.mu.pauses)
-	return checks, pauses
+	clear(w.mu.stale)
+	return checks, pauses, stale
 }
 
 // watchLoop ends groups that have nothing left to run.
@@ -76,20 +85,43 @@ func (e *Engine) watchLoop(ctx context.Context) error {
 			}
 		case <-e.watch.wake:
 		}
-		checks, pauses := e.watch.take()
-		for _, id := range pauses {
-			if _, err := e.Pause(ctx, id, pausedByFailures); err != nil && !errors.Is(err, spillway.CodeState) {
-				e.warn(ctx, "a group over its max_failures could not be paused; trying again", err, "group", id)
-				e.again(ctx, func() { e.watch.pause(id) })
-			}
+		checks, pauses, stale := e.watch.take()
+		e.each(ctx, pauses, e.pauseFailing, e.watch.pause, "a group over its max_failures could not be paused; trying again")
+		e.each(ctx, stale, e.restate, e.watch.restate, "a group could not be indexed; trying again")
+		e.each(ctx, checks, e.complete, e.watch.check, "a group's completion failed; trying again")
+	}
+}
+
+// each does something to groups, and asks again for those with which it
+// failed. A store that does not answer is not asked for the others.
+func (e *Engine) each(ctx context.Context, ids []spillway.GroupID, do func(context.Context, spillway.GroupID) error, ask func(spillway.GroupID), failed string) {
+	for i, id := range ids {
+		err := do(ctx, id)
+		if err == nil {
+			continue
 		}
-		for _, id := range checks {
-			if err := e.complete(ctx, id); err != nil {
-				e.warn(ctx, "a group's completion failed; trying again", err, "group", id)
-				e.again(ctx, func() { e.watch.check(id) })
+		e.warn(ctx, failed, err, "group", id)
+		rest := ids[i : i+1]
+		if repeatable(err) {
+			rest = ids[i:]
+		}
+		e.again(ctx, func() {
+			for _, id := range rest {
+				ask(id)
 			}
+		})
+		if repeatable(err) {
+			return
 		}
 	}
+}
+
+func (e *Engine) pauseFailing(ctx context.Context, id spillway.GroupID) error {
+	_, err := e.Pause(ctx, id, pausedByFailures)
+	if errors.Is(err, spillway.CodeState) {
+		return nil // it has ended
+	}
+	return err
 }
 
 // pausedByFailures is the reason of a pause by max_failures.
@@ -126,7 +158,10 @@ func (e *Engine) complete(ctx context.Context, id spillway.GroupID) error {
 		return err
 	}
 	switch {
-	case g.State == spillway.Cancelled && g.Finished.IsZero():
+	case g.State.Ended() && !g.Finished.IsZero():
+		e.ended(ctx, g) // again, if it was recorded and the answer lost
+		return nil
+	case g.State == spillway.Cancelled:
 		out, err := e.inFlight(ctx, id)
 		if err != nil || out > 0 {
 			return err // its leases settle, or are reclaimed, and check again
@@ -143,14 +178,19 @@ func (e *Engine) complete(ctx context.Context, id spillway.GroupID) error {
 		return err
 	}
 	for _, g := range ended {
-		if err := e.put(ctx, e.indexed(g)); err != nil {
-			e.warn(ctx, "an ended group could not be taken out of the index; the reconciler will", err, "group", id)
-		}
-		e.forget(id)
-		e.events.group(id)
-		poke(e.callback)
+		e.ended(ctx, g)
 	}
 	return nil
+}
+
+// ended takes a group out of the index and tells who waits for it.
+func (e *Engine) ended(ctx context.Context, g ledger.Group) {
+	if err := e.put(ctx, e.indexed(g)); err != nil {
+		e.warn(ctx, "an ended group could not be taken out of the index", err, "group", g.ID)
+	}
+	e.forget(g.ID)
+	e.events.group(g.ID)
+	poke(e.callback)
 }
 
 // inFlight is the number of a group's jobs in leases.

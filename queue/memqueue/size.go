@@ -35,7 +35,8 @@ func (q *Queue) size(g *group, d demand) (jobs int64, entry int) {
 }
 
 // part is the jobs of a lease that the rates make sense of: a fifth of what a
-// period grants the group's tenant, or the group itself.
+// period grants the group's tenant, or the group itself. fitParent adds that a
+// lease is within one block of the parent.
 func (g *group) part() int64 {
 	r, s := g.resource(), g.share()
 	part := int64(math.MaxInt64)
@@ -51,9 +52,6 @@ func (g *group) part() int64 {
 	}
 	if g.own != nil {
 		part = min(part, slice(float64(g.own.rate.N), g.cost))
-	}
-	if r.parent != nil && !unlimited(r.parent.limit.rate) {
-		part = min(part, max(1, r.parent.blockSize(g.cost)/g.cost))
 	}
 	return part
 }

@@ -74,6 +74,15 @@ var breakerCases = []testCase{
 			w.wait(time.Second)
 		}
 	}},
+	{name: "breaker/nothing-comes-before-the-next-probe", run: func(w *world) {
+		w.put(w.group("g", 1))
+		broken(w, 0)
+		w.retry(w.one(), w.now)
+		g := w.group("h", 1)
+		g.NotBefore = w.now.Add(300 * time.Millisecond)
+		w.put(g)
+		equal(w, "wait", w.none(), time.Second)
+	}},
 	{name: "breaker/of-another-tenant-is-not-mine", run: func(w *world) {
 		g, h := w.group("g", 5), w.group("h", 5)
 		h.Tenant = "her"

@@ -91,9 +91,15 @@ var claimCases = []testCase{
 		c.PerResource = 2
 		equal(w, "leases", len(w.claim(c).Leases), 2)
 		w.wait(time.Minute)
-		equal(w, "reclaimed", len(w.reclaim()), 2)
+		taken := w.reclaim()
+		equal(w, "reclaimed", len(taken), 2)
 		c.Leases = w.ask(5).Leases
 		equal(w, "leases after the reclaim", len(w.claim(c).Leases), 2)
+		for _, l := range taken {
+			w.done(l)
+		}
+		c.Leases = w.ask(5).Leases
+		equal(w, "leases after the reclaimed ones ended", len(w.claim(c).Leases), 0)
 	}},
 	{name: "claim/free-workers-are-shared-by-resources", run: func(w *world) {
 		w.configure(queue.Settings{Resources: []queue.Resource{{Name: "r0"}, {Name: "r1", Weight: 3}}})

@@ -77,27 +77,26 @@ var fairCases = []testCase{
 		}
 	}},
 	{name: "fair/leaving-and-coming-back-pays-no-debt-off", run: func(w *world) {
-		w.action(queue.Action{Name: "act", Batch: 100})
+		w.tenant(queue.Tenant{ID: "light", Weight: 0.1})
 		w.put(groupOf(w, "steady", "s", 1_000_000))
-		var greedy, steady int64
-		for i := range 50 { // a new group for each turn
-			g := groupOf(w, "greedy", fmt.Sprint("g", i), 100)
+		light := int64(0)
+		for i := range 110 { // a new group for each turn
+			g := groupOf(w, "light", fmt.Sprint("g", i), 1)
 			w.put(g)
-			for range 2 {
-				l := w.one()
-				w.done(l)
-				if l.Tenant == "greedy" {
-					greedy += l.Charged
-				} else {
-					steady += l.Charged
-				}
-			}
+			light += served(w, 1)["light"]
 			g.Version, g.Gone = 2, true
 			w.put(g)
 		}
-		if greedy > steady+200 {
-			w.Fatalf("who leaves and comes back got %d, the steady one %d", greedy, steady)
+		within(w, "what the light one got", light, 9, 12)
+	}},
+	{name: "fair/what-comes-back-earns-no-credit", run: func(w *world) {
+		w.put(groupOf(w, "a", "a", 1_000_000))
+		all := w.some(100)
+		w.put(groupOf(w, "b", "b", 1_000_000))
+		for _, l := range all {
+			w.settle(l, queue.Settlement{Return: l.Jobs})
 		}
+		within(w, "what a gets now", served(w, 100)["a"], 48, 52)
 	}},
 	{name: "fair/what-one-leaves-goes-to-the-others", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 100})

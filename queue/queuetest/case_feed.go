@@ -130,6 +130,18 @@ var feedCases = []testCase{
 		w.wait(1)
 		promoted(w)
 	}},
+	{name: "feed/a-second-feeder-has-read-what-the-first-missed", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 2})
+		g := w.group("g", 100)
+		g.Next, g.Parked, g.ParkedDue = 98, 10, w.now
+		w.put(g)
+		l := w.one()
+		promoted(w) // and this feeder dies
+		parkTwo(w, l)
+		w.wait(queue.PromoteWait)
+		w.feed(food(promoted(w), spillway.One(20, 30), 2, w.now.Add(time.Minute)))
+		equal(w, "parked", w.stats("g").Parked, 2)
+	}},
 	{name: "feed/frees-the-group-to-be-promoted", run: func(w *world) {
 		w.feed(food(fedGroup(w), nil, 4, w.now.Add(time.Second)))
 		equal(w, "groups promoted too soon", len(w.promote()), 0)

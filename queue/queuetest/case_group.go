@@ -84,6 +84,18 @@ var groupCases = []testCase{
 		w.none()
 		w.done(second)
 	}},
+	{name: "group/restating-forgets-no-newer-parking", run: func(w *world) {
+		g := w.group("g", 1)
+		w.put(g)
+		w.retry(w.one(), w.now.Add(2*time.Minute)) // after the ledger was read
+		g.Version, g.Restate, g.Next, g.Parked, g.ParkedDue = 2, true, 1, 0, time.Time{}
+		w.put(g)
+		equal(w, "parked", w.stats("g").Parked, 1)
+		g.Parked, g.ParkedDue = 1, w.now.Add(time.Hour)
+		w.put(g)
+		w.wait(2 * time.Minute)
+		equal(w, "groups promoted", len(w.promote()), 1)
+	}},
 	{name: "group/gone-grants-nothing-and-settles", run: func(w *world) {
 		g := w.group("g", 10)
 		w.put(g)
@@ -98,6 +110,19 @@ var groupCases = []testCase{
 		w.wait(time.Minute)
 		w.none()
 		equal(w, "groups", w.resourceStats("res").Groups, 0)
+	}},
+	{name: "group/gone-leaves-the-line-of-retries", run: func(w *world) {
+		g := w.group("g", 100)
+		w.put(g, w.group("h", 1))
+		w.action(queue.Action{Name: "act", Batch: 100})
+		h, l := w.one(), w.one()
+		equal(w, "groups", h.Group+l.Group, "hg")
+		w.resource(queue.Resource{Name: "res", Rate: perSecond(10)})
+		w.retry(l, w.now)
+		g.Version, g.Gone = 2, true
+		w.put(g)
+		w.retry(h, w.now)
+		equal(w, "wait", w.none(), time.Second)
 	}},
 	{name: "group/gone-and-unknown-is-no-group", run: func(w *world) {
 		g := w.group("g", 10)

@@ -78,6 +78,36 @@ var orderCases = []testCase{
 		w.put(a)
 		equal(w, "group when the other is nearly done", w.one().Group, "a")
 	}},
+	{name: "order/finished-jobs-bring-it-forward", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 1000})
+		a, b := w.group("a", 5000), w.group("b", 5000)
+		b.Submitted = w.now.Add(time.Minute)
+		w.put(a)
+		held := w.some(2)
+		w.put(b)
+		c := w.ask(1)
+		c.MaxJobs = 1
+		equal(w, "group", w.claim(c).Leases[0].Group, "a")
+		b.Version, b.Restate, b.Next, b.Finished = 2, true, 2000, 2000
+		w.put(b)
+		c.Leases = w.ask(1).Leases
+		w.one() // the oldest has its turn
+		equal(w, "group", w.claim(c).Leases[0].Group, "b")
+		for _, l := range held {
+			w.done(l)
+		}
+		c.Leases = w.ask(1).Leases
+		equal(w, "group when the other has done as much", w.claim(c).Leases[0].Group, "a")
+	}},
+	{name: "order/actions-of-one-order-are-one-lane", run: func(w *world) {
+		w.actions = []spillway.ActionName{"act", "other"}
+		for i, action := range []spillway.ActionName{"act", "other", "act", "other"} {
+			g := w.group(fmt.Sprint("g", i), 1)
+			g.Action, g.Submitted = action, w.now.Add(time.Duration(i*7%4)*time.Minute)
+			w.put(g)
+		}
+		equal(w, "the turns", turns(w, 4), "g0 g3 g2 g1")
+	}},
 	{name: "order/even", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Order: queue.Even})
 		w.put(w.group("a", 1000), w.group("b", 100_000), w.group("c", 50))
@@ -117,6 +147,16 @@ var orderCases = []testCase{
 		of := counts(turns(w, 60))
 		equal(w, "the turns of the shortest-first lane", of["s"], 30)
 		equal(w, "the turns of an even group", of["e1"], 10)
+	}},
+	{name: "order/an-order-that-was-not-there-is-owed-nothing", run: func(w *world) {
+		w.configure(queue.Settings{Actions: []queue.Action{{Name: "act"}, {Name: "even", Order: queue.Even}}})
+		w.actions = []spillway.ActionName{"act", "even"}
+		w.put(w.group("s", 1000))
+		turns(w, 100)
+		e := w.group("e", 1000)
+		e.Action = "even"
+		w.put(e)
+		within(w, "turns of the new order", int64(counts(turns(w, 20))["e"]), 9, 11)
 	}},
 	{name: "order/changes-in-mid-run", run: func(w *world) {
 		w.put(w.group("a", 1000), w.group("b", 10))

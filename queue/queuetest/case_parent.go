@@ -73,6 +73,15 @@ var parentCases = []testCase{
 		}
 		within(w, "drawn", w.resourceStats("par").InPeriod, 10, 20)
 	}},
+	{name: "parent/gets-back-no-more-than-was-taken", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 1000})
+		family(w, 100, 1)
+		l := w.one()
+		w.jobs(l, 0, 10)
+		w.settle(l, queue.Settlement{Finished: 9, Return: spillway.One(9, 10)})
+		w.jobs(w.one(), 9, 10)
+		equal(w, "drawn", w.resourceStats("par").InPeriod, 10)
+	}},
 	{name: "parent/paused", run: func(w *world) {
 		family(w, 100, 1)
 		w.resource(queue.Resource{Name: "par", Rate: perSecond(100), Paused: true})

@@ -1,8 +1,10 @@
 package queuetest
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/flow"
 	"github.com/spillway/spillway/queue"
 )
@@ -114,6 +116,30 @@ var rateCases = []testCase{
 		w.wait(time.Hour)
 		equal(w, "group", w.one().Group, "g")
 	}},
+	{name: "rate/a-raised-own-rate-is-felt-by-a-group-that-waits", run: func(w *world) {
+		g := w.group("g", 10)
+		g.Rate = flow.Rate{N: 1, Per: time.Hour}
+		w.put(g)
+		w.one()
+		equal(w, "wait", w.none(), time.Hour)
+		g.Version, g.Rate = 2, flow.Rate{N: 1, Per: time.Minute}
+		w.put(g)
+		equal(w, "wait at the higher rate", w.none(), time.Minute)
+		g.Version, g.Rate = 3, flow.Rate{}
+		w.put(g)
+		w.one()
+	}},
+	{name: "rate/an-own-rate-counts-what-was-granted-without-one", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 100})
+		g := w.group("g", 1000)
+		w.put(g)
+		w.done(w.one())
+		g.Version, g.Rate = 2, flow.Rate{N: 100, Per: time.Minute}
+		w.put(g)
+		if wait := w.none(); wait < 50*time.Second {
+			w.Fatalf("more is granted after %v", wait)
+		}
+	}},
 	{name: "rate/starts-spent-at-the-epoch", options: Options{Epoch: start}, run: func(w *world) {
 		w.resource(queue.Resource{Name: "res", Rate: perSecond(10)})
 		g := w.group("g", 1000)
@@ -170,7 +196,8 @@ var rateCases = []testCase{
 		within(w, "the peak", peak, 150, 200)
 		within(w, "the total", total, 1850, 2050)
 	}},
-	{name: "rate/a-rate-counts-what-was-granted-without-one", run: func(w *world) {
+	{name: "rate/a-rate-counts-what-was-granted-without-one", options: Options{Epoch: start}, run: func(w *world) {
+		w.wait(time.Hour)
 		w.action(queue.Action{Name: "act", Batch: 6})
 		w.put(w.group("g", 100))
 		w.one()
@@ -216,6 +243,61 @@ var rateCases = []testCase{
 			w.settle(l, queue.Settlement{Return: l.Jobs})
 			l = w.one()
 		}
+	}},
+	{name: "rate/a-late-refund-counts-at-the-grant", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 10})
+		g := w.group("g", 1000)
+		w.resource(queue.Resource{Name: "res", Rate: flow.Rate{N: 5, Per: time.Hour}})
+		g.Rate = flow.Rate{N: 5, Per: time.Hour}
+		w.put(g)
+		flood(w, 50*time.Minute)
+		var last queue.Lease
+		for got := w.claim(w.ask(1)); len(got.Leases) > 0 || last.ID == ""; got = w.claim(w.ask(1)) {
+			if len(got.Leases) == 0 {
+				w.now = got.Next
+				continue
+			}
+			last = got.Leases[0]
+		}
+		w.wait(time.Second)
+		w.none()
+		w.settle(last, queue.Settlement{Return: last.Jobs})
+		w.one()
+	}},
+	{name: "rate/gives-back-no-more-than-was-taken", run: func(w *world) {
+		for _, own := range []bool{false, true} {
+			for _, window := range []bool{false, true} {
+				g := w.group(fmt.Sprint("g", own, window), 100_000)
+				g.Resource = spillway.ResourceName(g.ID)
+				if own {
+					g.Rate = perSecond(50)
+				} else {
+					w.resource(queue.Resource{Name: g.Resource, Rate: perSecond(50), Window: window})
+				}
+				w.action(queue.Action{Name: "act", Batch: 10})
+				w.put(g)
+				ran := int64(0)
+				for range 200 { // at one instant
+					for _, l := range w.some(1) {
+						first, rest := l.Jobs.Take(1)
+						w.settle(l, queue.Settlement{Finished: 1, Return: rest})
+						ran += first.Len()
+					}
+				}
+				within(w, "what ran at one instant", ran, 5, 50)
+				g.Version, g.Gone = 2, true
+				w.put(g)
+			}
+		}
+	}},
+	{name: "rate/what-returns-makes-a-group-ready-that-waits-for-its-own", run: func(w *world) {
+		g := w.group("g", 10)
+		g.Rate = flow.Rate{N: 1, Per: time.Hour}
+		w.put(g)
+		l := w.one()
+		equal(w, "wait", w.none(), time.Hour)
+		w.settle(l, queue.Settlement{Return: l.Jobs})
+		w.one()
 	}},
 	{name: "rate/none-is-unlimited", run: func(w *world) {
 		w.put(w.group("g", 1000))

@@ -2,6 +2,7 @@ package queuetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spillway/spillway"
@@ -76,6 +77,38 @@ var retryCases = []testCase{
 			w.jobs(l, int64(i), int64(i)+1)
 		}
 		equal(w, "leases", w.stats("g").Leases, 5)
+	}},
+	{name: "retry/single-jobs-are-not-merged-with-others", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 5})
+		w.put(w.group("g", 10))
+		for i, l := range w.some(2) {
+			r := queue.Retry{Jobs: l.Jobs, Single: i == 1, NotBefore: w.now.Add(10 * time.Second)}
+			w.settle(l, queue.Settlement{Retries: []queue.Retry{r}})
+		}
+		equal(w, "entries", w.stats("g").Entries, 2)
+		w.wait(10 * time.Second)
+		var sizes []int64
+		for range 2 { // and what comes back keeps its kind
+			sizes = nil
+			for _, l := range w.some(10) {
+				sizes = append(sizes, l.Jobs.Len())
+				w.settle(l, queue.Settlement{Return: l.Jobs})
+			}
+			slices.Sort(sizes)
+			equal(w, "the leases", fmt.Sprint(sizes), "[1 1 1 1 1 5]")
+		}
+	}},
+	{name: "retry/returned-fresh-jobs-are-no-redeliveries", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 5})
+		w.put(w.group("g", 10))
+		w.retry(w.one(), w.now)
+		w.wait(2 * time.Second)
+		leases := w.some(2)
+		for _, l := range leases {
+			w.settle(l, queue.Settlement{Return: l.Jobs})
+		}
+		equal(w, "leases", len(w.some(3)), 2)
+		equal(w, "redelivered", w.stats("g").Redelivered, 5)
 	}},
 	{name: "retry/beyond-the-bound-is-parked", run: func(w *world) {
 		w.put(w.group("g", 80))

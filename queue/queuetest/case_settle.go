@@ -99,7 +99,7 @@ var settleCases = []testCase{
 		l := w.one()
 		w.settle(l, queue.Settlement{
 			Return:  spillway.One(3, 8),
-			Retries: []queue.Retry{{Jobs: spillway.One(2, 9)}},
+			Retries: []queue.Retry{{Jobs: spillway.One(2, 9)}, {Jobs: spillway.One(2, 3), NotBefore: w.now.Add(time.Minute)}},
 		})
 		s := w.stats("g")
 		equal(w, "waiting", s.Waiting, 3) // 3 and 4 come back, 2 is tried again
@@ -116,6 +116,16 @@ var settleCases = []testCase{
 		w.extend(l, queue.Extension{Refund: 36}) // the true cost is 14: 5 and nine times 1
 		w.settle(l, queue.Settlement{Return: spillway.One(1, 10), Finished: 1})
 		equal(w, "granted", w.resourceStats("res").Granted, 5)
+	}},
+	{name: "settle/refunds-besides", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 10})
+		w.resource(queue.Resource{Name: "res", Rate: perSecond(1000)})
+		g := w.group("g", 100)
+		g.MaxCost = 5
+		w.put(g)
+		l := w.one()
+		w.settle(l, queue.Settlement{Return: spillway.One(0, 4), Finished: 6, Refund: 24})
+		equal(w, "granted", w.resourceStats("res").Granted, 6)
 	}},
 	{name: "settle/counts-redeliveries-in-flight", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 5})

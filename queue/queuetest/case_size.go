@@ -44,13 +44,28 @@ var sizeCases = []testCase{
 			equal(w, fmt.Sprintf("the lease of %s", l.Tenant), l.Jobs.Len(), want)
 		}
 	}},
-	{name: "size/a-paused-tenant-has-no-share", run: func(w *world) {
+	{name: "size/a-changed-weight-is-another-share", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 1000})
 		w.resource(queue.Resource{Name: "res", Rate: perSecond(1000)})
 		h := w.group("h", 5000)
 		h.Tenant = "her"
 		w.put(w.group("g", 5000), h)
+		w.tenant(queue.Tenant{ID: "her", Weight: 4})
+		for _, l := range w.some(2) {
+			want := map[spillway.TenantID]int64{"ten": 40, "her": 160}[l.Tenant]
+			equal(w, fmt.Sprintf("the lease of %s", l.Tenant), l.Jobs.Len(), want)
+		}
+	}},
+	{name: "size/a-paused-tenant-has-no-share", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 1000})
+		w.resource(queue.Resource{Name: "res", Rate: perSecond(1000)})
+		h := w.group("h", 5000)
+		h.Tenant = "her"
+		w.put(h)
+		w.one()
+		w.put(w.group("g", 5000))
 		w.tenant(queue.Tenant{ID: "her", Paused: true})
+		w.wait(time.Second)
 		equal(w, "the lease", w.one().Jobs.Len(), 200)
 		equal(w, "active tenants", w.resourceStats("res").Tenants, 1)
 	}},
@@ -127,6 +142,44 @@ var sizeCases = []testCase{
 		w.resource(queue.Resource{Name: "res", Concurrency: 13})
 		w.put(w.group("g", 100))
 		checkRoom(w)
+	}},
+	{name: "size/waits-for-no-more-than-has-room", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 10, Concurrency: 1})
+		w.resource(queue.Resource{Name: "res", Rate: perSecond(50)})
+		w.put(w.group("g", 100))
+		w.done(w.one())
+		for range 20 {
+			got := w.claim(w.ask(1))
+			if len(got.Leases) > 0 {
+				w.done(got.Leases[0])
+				continue
+			}
+			if wait := got.Next.Sub(w.now); wait > 20*time.Millisecond {
+				w.Fatalf("the next job waits %v, longer than its tokens take", wait)
+			}
+			w.now = got.Next
+		}
+	}},
+	{name: "size/an-action-that-fills-up-elsewhere-holds-up-no-other", run: func(w *world) {
+		w.configure(queue.Settings{Actions: []queue.Action{{Name: "act", Concurrency: 1}, {Name: "other"}}})
+		x, h := w.group("x", 10), w.group("h", 10)
+		x.Tenant, x.Resource = "her", "elsewhere"
+		h.Action, h.Submitted = "other", w.now.Add(time.Hour)
+		w.put(w.group("g", 10), h)
+		both := w.ask(1)
+		both.Tenant, both.Actions = "ten", []spillway.ActionName{"act", "other"}
+		w.done(w.claim(both).Leases[0]) // and next would come g of "act"
+		w.put(x)
+		c := w.ask(1)
+		c.Tenant = "her"
+		l := w.claim(c).Leases[0]
+		both.Leases = w.ask(1).Leases
+		got := w.claim(both).Leases
+		equal(w, "leases", len(got), 1)
+		equal(w, "group while the action is full", got[0].Group, "h")
+		w.done(l)
+		both.Leases = w.ask(1).Leases
+		equal(w, "group when it has room", w.claim(both).Leases[0].Group, "g")
 	}},
 	{name: "size/a-full-action-holds-up-no-other", run: func(w *world) {
 		w.configure(queue.Settings{Actions: []queue.Action{{Name: "act", Concurrency: 1}, {Name: "other"}}})

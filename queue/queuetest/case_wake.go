@@ -60,7 +60,7 @@ var wakeCases = []testCase{
 	}},
 	{name: "wake/an-entry-that-needs-less-comes-sooner", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 100})
-		w.resource(queue.Resource{Name: "res", Rate: perSecond(10)})
+		w.resource(queue.Resource{Name: "res", Rate: flow.Rate{N: 10, Per: 3 * time.Second}})
 		w.put(w.group("g", 1000))
 		l := w.one()
 		r := queue.Retry{Jobs: spillway.One(0, 1)}
@@ -96,6 +96,27 @@ var wakeCases = []testCase{
 		equal(w, "wait", w.none(), 500*time.Millisecond)
 		w.wait(500 * time.Millisecond)
 		equal(w, "group", w.one().Group, "cheap")
+	}},
+	{name: "wake/a-group-that-comes-first-and-needs-less", run: func(w *world) {
+		w.resource(queue.Resource{Name: "res", Rate: perSecond(100)})
+		dear, first := w.group("dear", 10), w.group("first", 10)
+		dear.MaxCost, first.NotBefore, first.Priority = 100, w.now.Add(300*time.Millisecond), time.Hour
+		w.put(dear)
+		w.one()
+		w.put(first)
+		got := w.claim(w.ask(1))
+		equal(w, "wait", got.Next.Sub(w.now), 300*time.Millisecond)
+		w.now = got.Next
+		if wait := w.none(); wait > 710*time.Millisecond {
+			w.Fatalf("the first waits %v", wait)
+		}
+	}},
+	{name: "wake/what-expires-first-is-not-waited-for", run: func(w *world) {
+		g := w.group("g", 1)
+		g.Expires = w.now.Add(time.Minute)
+		w.put(g)
+		w.retry(w.one(), w.now.Add(time.Minute))
+		equal(w, "wait", w.none(), -1)
 	}},
 	{name: "wake/a-full-bound-has-no-time", run: func(w *world) {
 		w.resource(queue.Resource{Name: "res", Rate: perSecond(100), Concurrency: 1})

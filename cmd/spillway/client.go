@@ -82,6 +82,9 @@ func problem(base string, resp *http.Response) error {
 	if p.Detail == "" {
 		p.Detail = p.Title
 	}
+	if p.Code == spillway.CodeUnauthorized {
+		p.Detail += " (--api-key KEY, or SPILLWAY_API_KEY)"
+	}
 	return spillway.Errorf(p.Code, "%s", p.Detail)
 }
 

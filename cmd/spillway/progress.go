@@ -59,7 +59,7 @@ func (m *meter) moment(now time.Time, g *bulk.Group, reasons []reasonCount) *pro
 		Succeeded: g.Succeeded, Failed: g.Failed, Skipped: g.Skipped, Cancelled: g.Cancelled, Retrying: g.Retrying,
 		InFlight: g.InFlight, Pending: g.Pending, InDoubt: g.InDoubt, Reasons: reasons}
 	p.Rate = m.rate(now, p.Done())
-	if left := p.Total - p.Done(); p.Sealed && p.Rate > 0 && left >= 0 {
+	if left := p.Total - p.Done(); g.State == spillway.Running && p.Rate > 0 && left >= 0 {
 		eta := float64(left) / p.Rate
 		p.ETA = &eta
 	}

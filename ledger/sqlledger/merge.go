@@ -47,7 +47,7 @@ func (c *chunk) merge(now time.Time, o *ledger.Outcome) (accepted, finished spil
 		return nil, nil
 	}
 	c.intent = c.intent.Minus(accepted)
-	if !o.Status.Final() && o.Status != spillway.InDoubt {
+	if again(o.Status) {
 		c.setPlan(accepted, next(now, o))
 		return accepted, nil
 	}
@@ -58,6 +58,9 @@ func (c *chunk) merge(now time.Time, o *ledger.Outcome) (accepted, finished spil
 	*set = set.Union(accepted)
 	return accepted, finished
 }
+
+// again reports whether an outcome asks for another delivery.
+func again(s spillway.Status) bool { return s == spillway.Retry || s == spillway.Throttled }
 
 // next is the delivery that a retry or throttled outcome asks for.
 func next(now time.Time, o *ledger.Outcome) deliveries {
@@ -87,7 +90,7 @@ func (c *chunk) set(s spillway.Status) *spillway.Spans {
 // report adds what an outcome changed to the answer.
 func report(m *ledger.Merged, s spillway.Status, accepted, finished spillway.Spans) {
 	m.Changed += accepted.Len()
-	if s == spillway.Retry || s == spillway.Throttled {
+	if again(s) {
 		m.Planned = m.Planned.Union(accepted)
 		return
 	}

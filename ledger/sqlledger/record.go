@@ -70,8 +70,7 @@ func (c *chunk) record(i int64, said remarks) ledger.JobRecord {
 	}
 	j.Status, j.Done = c.status(i)
 	r := said.at(i)
-	again := r.status == spillway.Retry || r.status == spillway.Throttled
-	if r.known && (j.Done && r.status == j.Status || !j.Done && again) {
+	if r.known && (j.Done && r.status == j.Status || !j.Done && again(r.status)) {
 		j.Reason, j.Value = r.reason, r.value
 	}
 	return j

@@ -98,11 +98,14 @@ func (b *batch) merge(now time.Time, s *settlement) (m ledger.Merged) {
 		}
 		accepted, finished := c.merge(now, &o)
 		report(&m, o.Status, accepted, finished)
-		if len(s.notes) == 0 {
+		said := o.Reason != "" || o.Value != nil
+		if !said && !(c.merges > 0 && again(o.Status) && len(accepted) > 0) {
 			continue
 		}
-		whole = whole && accepted.Len() == s.Outcomes[i].Jobs.Len()
-		if len(accepted) > 0 && (o.Reason != "" || o.Value != nil) {
+		// What is said of a part of the jobs is encoded again; and a retry
+		// without a reason takes back that of the one before.
+		whole = whole && said && accepted.Len() == s.Outcomes[i].Jobs.Len()
+		if len(accepted) > 0 {
 			kept = append(kept, note{accepted, o.Status, clip(o.Reason), o.Value})
 		}
 	}

@@ -39,9 +39,14 @@ func (e *Engine) Handle(name spillway.ActionName, a Action, h Handler) error {
 	}
 	e.actions.byName[name] = &action{Action: a, name: name, handler: h}
 	e.actions.mu.Unlock()
-	return e.queue.Configure(context.Background(), time.Now(), queue.Settings{Actions: []queue.Action{{
-		Name: name, Batch: int64(a.Batch), Order: a.Order, Concurrency: a.Concurrency,
-	}}})
+	err := e.queue.Configure(context.Background(), time.Now(), queue.Settings{Actions: []queue.Action{a.setting(name)}})
+	e.bell.ring()
+	return err
+}
+
+// setting is what the queue knows of the action.
+func (a Action) setting(name spillway.ActionName) queue.Action {
+	return queue.Action{Name: name, Batch: int64(a.Batch), Order: a.Order, Concurrency: a.Concurrency}
 }
 
 func (a *actions) get(name spillway.ActionName) *action {

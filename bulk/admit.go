@@ -40,7 +40,7 @@ func (e *Engine) open(ctx context.Context, s Submission) (ledger.Group, bool, er
 	lg := created[0].Group
 	if !created[0].Existing {
 		if err := e.put(ctx, e.indexed(lg)); err != nil {
-			return ledger.Group{}, false, err
+			e.warn(ctx, "a group could not be indexed; the reconciler will", err, "group", lg.ID)
 		}
 		e.events.group(lg.ID)
 	}

@@ -59,7 +59,7 @@ func (e *Engine) change(ctx context.Context, c ledger.Change) (*Group, error) {
 		return nil, err
 	}
 	if c.Kind != ledger.Seal {
-		e.forget(g.ID) // the counts of max_failures begin anew
+		e.renew(g) // the counts of max_failures begin anew
 	}
 	q := e.indexed(g)
 	if c.Kind == ledger.RetryFailed || (c.Kind == ledger.Resolve && c.As == spillway.Retry) {

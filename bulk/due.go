@@ -62,15 +62,20 @@ func (e *Engine) feedParked(ctx context.Context, d queue.Due) error {
 	if err != nil {
 		return err
 	}
-	f := queue.Feed{Group: d.Group, Version: d.Version, Parked: left, ParkedDue: leftDue}
+	f := queue.Feed{Group: d.Group, Version: d.Version, Round: d.Round, Parked: left, ParkedDue: leftDue}
 	for _, w := range due {
 		f.Entries = append(f.Entries, queue.Retry{Jobs: w.Jobs, NotBefore: w.NotBefore, Single: w.Lost >= singleFrom})
 	}
 	return e.queue.Feed(ctx, now, []queue.Feed{f})
 }
 
-// expire ends the jobs that an expired group has left, as skipped.
+// expire ends the jobs that an expired group has left, as skipped. What is in a
+// worker's hands is left to its own outcome.
 func (e *Engine) expire(ctx context.Context, id spillway.GroupID) error {
+	out, err := e.inHand(ctx, id)
+	if err != nil {
+		return err
+	}
 	g, err := e.find(ctx, id)
 	if err != nil {
 		return err
@@ -79,7 +84,7 @@ func (e *Engine) expire(ctx context.Context, id spillway.GroupID) error {
 	for chunk := g.Counts.Checkpoint / spillway.ChunkSize; chunk*spillway.ChunkSize < g.Total; {
 		var batch []ledger.Settlement
 		for ; len(batch) < 64 && chunk*spillway.ChunkSize < g.Total; chunk++ {
-			jobs := spillway.One(chunk*spillway.ChunkSize, min((chunk+1)*spillway.ChunkSize, g.Total))
+			jobs := spillway.One(chunk*spillway.ChunkSize, min((chunk+1)*spillway.ChunkSize, g.Total)).Minus(out)
 			batch = append(batch, ledger.Settlement{Group: id, Chunk: chunk, Outcomes: []ledger.Outcome{
 				{Jobs: jobs, Status: spillway.Skipped, Reason: "expired"},
 			}})
@@ -96,6 +101,29 @@ func (e *Engine) expire(ctx context.Context, id spillway.GroupID) error {
 	e.watch.check(id)
 	e.reindex(ctx, id)
 	return nil
+}
+
+// inHand is the jobs of a group that are in leases of this engine.
+func (e *Engine) inHand(ctx context.Context, id spillway.GroupID) (spillway.Spans, error) {
+	mine := e.leases.of(id)
+	if len(mine) == 0 {
+		return nil, nil
+	}
+	ask := make([]queue.Extension, len(mine))
+	for i, l := range mine {
+		ask[i].Ref = l.Ref
+	}
+	held, err := e.queue.Extend(ctx, time.Now(), ask)
+	if err != nil {
+		return nil, err
+	}
+	var out spillway.Spans
+	for i, l := range mine {
+		if held[i] {
+			out = out.Union(l.Jobs)
+		}
+	}
+	return out, nil
 }
 
 // reindex tells the queue what the ledger says of a group, or that it is gone.

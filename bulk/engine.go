@@ -68,8 +68,8 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 
 // Run recovers the index from the ledger and works until ctx ends. Then it
 // claims nothing more and waits for deliveries to end, for at most
-// Config.Drain or until hard is closed, and cancels what still runs. Nothing
-// is lost either way. The answer is nil for a stop that was asked for.
+// Config.Drain or until hard is closed, and cancels what still runs. Handlers
+// that ignore that for five seconds are left behind. Nothing is lost either way. The answer is nil for a stop that was asked for.
 func (e *Engine) Run(ctx context.Context, hard <-chan struct{}) error {
 	// What delivers outlives ctx by the drain; what settles outlives that by
 	// lastWords, so that what handlers said at the end is recorded.
@@ -131,7 +131,12 @@ func (e *Engine) drain(hard <-chan struct{}, kill context.CancelCauseFunc) {
 	case <-wait.C:
 	}
 	kill(errStopped)
-	<-done
+	wait.Reset(lastWords)
+	select {
+	case <-done:
+	case <-wait.C:
+		e.log.Error("handlers go on after their context has ended; they are left behind", "workers", e.pool.busy.Load())
+	}
 }
 
 // Ready says why the engine does not work now, or nil if it does.

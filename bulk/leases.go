@@ -38,6 +38,19 @@ func (l *leases) remove(id spillway.LeaseID) {
 	l.mu.Unlock()
 }
 
+// of is the leases of a group.
+func (l *leases) of(id spillway.GroupID) []queue.Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []queue.Lease
+	for _, h := range l.byID {
+		if h.lease.Group == id {
+			out = append(out, h.lease)
+		}
+	}
+	return out
+}
+
 // take removes a lease; false if it was removed before.
 func (l *leases) take(h *held) bool {
 	l.mu.Lock()

@@ -57,9 +57,27 @@ func (e *Engine) meta(ctx context.Context, id spillway.GroupID) (*meta, error) {
 func (e *Engine) remember(g ledger.Group) *meta {
 	e.metas.mu.Lock()
 	defer e.metas.mu.Unlock()
-	if m := e.metas.byID[g.ID]; m != nil {
-		return m
+	m := e.metas.byID[g.ID]
+	if m == nil {
+		m = newMeta(g)
+		if g.Finished.IsZero() {
+			e.metas.byID[g.ID] = m
+		}
 	}
+	return m
+}
+
+// renew forgets what was counted of a group before a change of its state.
+func (e *Engine) renew(g ledger.Group) {
+	e.metas.mu.Lock()
+	defer e.metas.mu.Unlock()
+	delete(e.metas.byID, g.ID)
+	if g.Finished.IsZero() {
+		e.metas.byID[g.ID] = newMeta(g)
+	}
+}
+
+func newMeta(g ledger.Group) *meta {
 	m := &meta{
 		id: g.ID, tenant: g.Tenant, action: g.Action, resource: g.Resource,
 		spec: g.Spec, created: g.Created,
@@ -69,7 +87,6 @@ func (e *Engine) remember(g ledger.Group) *meta {
 	m.maxFail, _ = parseMaxFailures(g.Spec.MaxFailures)
 	m.mu.failed = g.Counts.Failed - g.FailedBase
 	m.mu.final = g.Counts.Final() - g.FinalBase
-	e.metas.byID[g.ID] = m
 	return m
 }
 

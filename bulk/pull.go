@@ -124,12 +124,15 @@ func (e *Engine) pull(ctx context.Context, r PullRequest, visibility time.Durati
 	}
 	l := got.Leases[0]
 	e.metrics.granted.Add(l.Jobs.Len())
+	e.leases.add(&held{lease: l})
 	d, err := e.prepare(ctx, l)
 	switch {
 	case err != nil:
+		e.leases.remove(l.ID)
 		e.notDelivered(ctx, l, d, err)
 		return nil, time.Now(), nil
 	case len(d.batch.Jobs) == 0:
+		e.leases.remove(l.ID)
 		e.settler.end(ctx, d)
 		return nil, time.Now(), nil
 	}

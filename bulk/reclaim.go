@@ -81,6 +81,11 @@ func (d *delivery) lostOutcomes(once bool, v ledger.Verdict) []ledger.Outcome {
 		}
 	}
 	for _, p := range d.byPlan(v.Run) {
+		if p.NotBefore.After(d.lease.Granted) {
+			// Its worker did settle: the ledger knows, and the queue did not hear.
+			d.retries = append(d.retries, queue.Retry{Jobs: p.Jobs, NotBefore: p.NotBefore, Single: p.Lost >= singleFrom})
+			continue
+		}
 		o := ledger.Outcome{Jobs: p.Jobs, Status: spillway.Retry, Reason: "the worker was lost", Plan: p}
 		o.Plan.NotBefore = now
 		if !once {

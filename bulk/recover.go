@@ -84,7 +84,11 @@ func (e *Engine) reconcileLoop(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := e.unfinished(ctx, false, func(page []ledger.Indexed) error { return e.reconcile(ctx, page) }); err != nil {
+		err := e.tellAll(ctx)
+		if err == nil {
+			err = e.unfinished(ctx, false, func(page []ledger.Indexed) error { return e.reconcile(ctx, page) })
+		}
+		if err != nil {
 			e.warn(ctx, "the index could not be compared with the ledger; it will be again", err)
 		}
 	}
@@ -106,9 +110,17 @@ func (e *Engine) reconcile(ctx context.Context, page []ledger.Indexed) error {
 			continue // the sweep finishes it
 		case !known, s.Version < x.Group.Version:
 			e.log.Warn("a group was missing in the index, or old there", "group", x.Group.ID)
-		case stuck(x, s):
+		case x.Group.Counts.Final() < x.Group.Total && s.Next >= x.Group.Total && s.InFlight+s.Waiting+s.Parked == 0:
 			// Everything was handed out, nothing is out, and yet jobs have no
-			// outcome: they are adopted as work to be delivered again.
+			// outcome: they are adopted as work to be delivered again. The page
+			// may be older than the index; only a newer look tells.
+			g, err := e.find(ctx, x.Group.ID)
+			if err != nil {
+				return err
+			}
+			if g.Version != s.Version || g.Counts.Final() >= g.Total {
+				continue
+			}
 			e.log.Warn("jobs were missing in the index", "group", x.Group.ID)
 			adopted, err := e.ledger.Index(ctx, time.Now(), ledger.IndexQuery{IDs: []spillway.GroupID{x.Group.ID}, Adopt: true})
 			if err != nil {
@@ -125,11 +137,4 @@ func (e *Engine) reconcile(ctx context.Context, page []ledger.Indexed) error {
 		}
 	}
 	return nil
-}
-
-// stuck reports whether the queue has nothing left of a group that is not
-// finished in the ledger.
-func stuck(x ledger.Indexed, s queue.GroupStats) bool {
-	return s.InFlight == 0 && s.Waiting == 0 && s.Parked == 0 &&
-		s.Next >= x.Group.Total && x.Group.Counts.Final() < x.Group.Total
 }

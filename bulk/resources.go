@@ -17,6 +17,10 @@ import (
 // resources is the resources that the queue has been told of, and what people
 // changed of them.
 type resources struct {
+	// telling makes what the queue is told last the last word; it is taken
+	// before mu, and changing before both.
+	changing, telling sync.Mutex
+
 	mu        sync.Mutex
 	known     map[spillway.ResourceName]bool
 	overrides map[spillway.ResourceName]override
@@ -61,6 +65,14 @@ func (e *Engine) loadResources(ctx context.Context) error {
 
 // ensure tells the queue of a resource, its parents and a tenant, once.
 func (e *Engine) ensure(ctx context.Context, name spillway.ResourceName, t spillway.TenantID) error {
+	e.resources.mu.Lock()
+	known := e.resources.known[name]
+	e.resources.mu.Unlock()
+	if known && !e.tenants.fresh(e, t) {
+		return nil
+	}
+	e.resources.telling.Lock()
+	defer e.resources.telling.Unlock()
 	var s queue.Settings
 	e.resources.mu.Lock()
 	for r := name; r != "" && !e.resources.known[r]; {
@@ -72,23 +84,46 @@ func (e *Engine) ensure(ctx context.Context, name spillway.ResourceName, t spill
 		}
 	}
 	e.resources.mu.Unlock()
-	if w, paused, fresh := e.tenants.setting(e, t); fresh {
-		s.Tenants = append(s.Tenants, queue.Tenant{ID: t, Weight: w, Paused: paused})
-	}
-	if len(s.Resources) == 0 && len(s.Tenants) == 0 {
-		return nil
+	if e.tenants.fresh(e, t) {
+		s.Tenants = append(s.Tenants, e.tenants.setting(e, t))
 	}
 	slices.Reverse(s.Resources) // parents first
-	if err := e.queue.Configure(ctx, time.Now(), s); err != nil {
-		return err
-	}
+	return e.tell(ctx, s)
+}
+
+// tell gives the queue settings, and keeps that it knows them. The caller holds
+// telling.
+func (e *Engine) tell(ctx context.Context, s queue.Settings) error {
+	err := e.queue.Configure(ctx, time.Now(), s)
 	e.resources.mu.Lock()
 	for _, r := range s.Resources {
-		e.resources.known[r.Name] = true
+		e.resources.known[r.Name] = err == nil
 	}
 	e.resources.mu.Unlock()
-	e.tenants.told(t)
-	return nil
+	for _, t := range s.Tenants {
+		e.tenants.told(t.ID, err == nil)
+	}
+	e.bell.ring()
+	return err
+}
+
+// tellAll tells the queue everything again, in case it lost what it was told.
+func (e *Engine) tellAll(ctx context.Context) error {
+	e.resources.telling.Lock()
+	defer e.resources.telling.Unlock()
+	var s queue.Settings
+	e.actions.mu.RLock()
+	for name, a := range e.actions.byName {
+		s.Actions = append(s.Actions, a.setting(name))
+	}
+	e.actions.mu.RUnlock()
+	e.resources.mu.Lock()
+	for name := range e.resources.known {
+		s.Resources = append(s.Resources, e.limitsLocked(name))
+	}
+	e.resources.mu.Unlock()
+	s.Tenants = e.tenants.settings(e)
+	return e.tell(ctx, s)
 }
 
 // maxParents bounds the parents above a resource.
@@ -117,13 +152,12 @@ func (e *Engine) limitsLocked(name spillway.ResourceName) queue.Resource {
 
 // configure tells the queue what holds for a resource now.
 func (e *Engine) configure(ctx context.Context, name spillway.ResourceName) error {
+	e.resources.telling.Lock()
+	defer e.resources.telling.Unlock()
 	e.resources.mu.Lock()
 	r := e.limitsLocked(name)
-	e.resources.known[name] = true
 	e.resources.mu.Unlock()
-	err := e.queue.Configure(ctx, time.Now(), queue.Settings{Resources: []queue.Resource{r}})
-	e.bell.ring()
-	return err
+	return e.tell(ctx, queue.Settings{Resources: []queue.Resource{r}})
 }
 
 // SetResource changes a resource's limits, or pauses or resumes it. It holds
@@ -135,6 +169,8 @@ func (e *Engine) SetResource(ctx context.Context, name spillway.ResourceName, c 
 	if c.Concurrency != nil && *c.Concurrency < 0 {
 		return nil, spillway.Errorf(spillway.CodeInvalid, "concurrency %d is below 0", *c.Concurrency)
 	}
+	e.resources.changing.Lock()
+	defer e.resources.changing.Unlock()
 	e.resources.mu.Lock()
 	o := e.resources.overrides[name]
 	e.resources.mu.Unlock()

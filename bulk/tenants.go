@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +17,7 @@ import (
 // tenants is the tenants that the queue has been told of, and who is paused.
 type tenants struct {
 	mu     sync.Mutex
-	known  map[spillway.TenantID]bool
+	known  map[spillway.TenantID]bool // false: told, and perhaps in vain
 	paused map[spillway.TenantID]bool
 }
 
@@ -43,18 +44,38 @@ func (e *Engine) loadTenants(ctx context.Context) error {
 	return nil
 }
 
-// setting is what the queue must know of a tenant; fresh, if it doesn't yet.
-func (t *tenants) setting(e *Engine, id spillway.TenantID) (weight float64, paused, fresh bool) {
+// fresh says that the queue must be told of a tenant.
+func (t *tenants) fresh(e *Engine, id spillway.TenantID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	weight, paused = e.cfg.tenant(id).Weight, t.paused[id]
-	return weight, paused, !t.known[id] && (weight != 0 || paused)
+	known, told := t.known[id]
+	return !known && (told || t.paused[id] || e.cfg.tenant(id).Weight != 0)
 }
 
-func (t *tenants) told(id spillway.TenantID) {
+// setting is what the queue must know of a tenant.
+func (t *tenants) setting(e *Engine, id spillway.TenantID) queue.Tenant {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.known[id] = true
+	return queue.Tenant{ID: id, Weight: e.cfg.tenant(id).Weight, Paused: t.paused[id]}
+}
+
+// settings is the setting of every tenant that the queue was told of.
+func (t *tenants) settings(e *Engine) []queue.Tenant {
+	t.mu.Lock()
+	ids := slices.Collect(maps.Keys(t.known))
+	t.mu.Unlock()
+	out := make([]queue.Tenant, len(ids))
+	for i, id := range ids {
+		out[i] = t.setting(e, id)
+	}
+	return out
+}
+
+// told keeps whether the queue knows a tenant's setting.
+func (t *tenants) told(id spillway.TenantID, known bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known[id] = known
 }
 
 // PauseTenant keeps a tenant's jobs from being handed out, or ends that.
@@ -69,10 +90,10 @@ func (e *Engine) PauseTenant(ctx context.Context, t spillway.TenantID, paused bo
 	}
 	e.tenants.mu.Lock()
 	e.tenants.paused[t] = paused
-	e.tenants.known[t] = true
 	e.tenants.mu.Unlock()
-	err = e.queue.Configure(ctx, now, queue.Settings{Tenants: []queue.Tenant{{ID: t, Weight: e.cfg.tenant(t).Weight, Paused: paused}}})
-	e.bell.ring()
+	e.resources.telling.Lock()
+	err = e.tell(ctx, queue.Settings{Tenants: []queue.Tenant{e.tenants.setting(e, t)}})
+	e.resources.telling.Unlock()
 	e.events.publish(Event{Type: "tenant", Tenant: string(t), At: now})
 	return err
 }

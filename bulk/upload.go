@@ -80,6 +80,7 @@ func (e *Engine) upload(ctx context.Context, g ledger.Group, src Source) (int64,
 // for ever keeps this goroutine until its reader is closed.
 func (u *upload) read(ctx context.Context, src Source) {
 	defer close(u.full)
+	defer u.cut(ctx)
 	for ctx.Err() == nil {
 		row, err := src.Next()
 		if err == nil && len(row.Data) > maxRow {
@@ -105,6 +106,16 @@ func (u *upload) read(ctx context.Context, src Source) {
 		if err != nil {
 			return
 		}
+	}
+}
+
+// cut says that reading ended early, so that what was read is not taken for all
+// of it.
+func (u *upload) cut(ctx context.Context) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.mu.err == nil && ctx.Err() != nil {
+		u.mu.err = context.Cause(ctx)
 	}
 }
 
@@ -189,10 +200,15 @@ func (u *upload) gather(batch []ledger.Append) (_ []ledger.Append, more bool) {
 // append writes segments and indexes the group's new total.
 func (u *upload) append(ctx context.Context, total int64, batch []ledger.Append) (int64, error) {
 	var answers []ledger.Appended
+	tries := 0
 	err := u.e.untilWritten(ctx, func() (err error) {
+		tries++
 		answers, err = u.e.ledger.Append(ctx, time.Now(), batch)
 		return err
 	})
+	if err == nil && tries > 1 && errors.Is(answers[0].Err, spillway.CodeOffset) {
+		answers, err = u.appended(ctx, batch, answers)
+	}
 	if err != nil {
 		return total, err
 	}
@@ -217,4 +233,23 @@ func (u *upload) append(ctx context.Context, total int64, batch []ledger.Append)
 		u.e.events.group(u.m.id)
 	}
 	return total, err
+}
+
+// appended answers for segments that were refused when they were sent again: if
+// the group ends with them, they were added the first time and only the answer
+// was lost.
+func (u *upload) appended(ctx context.Context, batch []ledger.Append, refused []ledger.Appended) ([]ledger.Appended, error) {
+	g, err := u.e.find(ctx, u.m.id)
+	if err != nil {
+		return nil, err
+	}
+	last := &batch[len(batch)-1]
+	if g.Total != last.Offset+int64(last.Rows.Len()) || g.Hash != last.Hash {
+		return refused, nil
+	}
+	out := make([]ledger.Appended, len(batch))
+	for i, a := range batch {
+		out[i] = ledger.Appended{Total: a.Offset + int64(a.Rows.Len()), Version: g.Version, State: g.State, Final: int64(len(a.Bad))}
+	}
+	return out, nil
 }

@@ -85,14 +85,16 @@ var groupCases = []testCase{
 		w.done(second)
 	}},
 	{name: "group/restating-forgets-no-newer-parking", run: func(w *world) {
-		g := w.group("g", 1)
+		w.action(queue.Action{Name: "act", Batch: 3})
+		g := w.group("g", 3)
 		w.put(g)
 		w.retry(w.one(), w.now.Add(2*time.Minute)) // after the ledger was read
-		g.Version, g.Restate, g.Next, g.Parked, g.ParkedDue = 2, true, 1, 0, time.Time{}
+		g.Version, g.Restate, g.Next, g.Parked, g.ParkedDue = 2, true, 3, 0, time.Time{}
 		w.put(g)
-		equal(w, "parked", w.stats("g").Parked, 1)
+		equal(w, "parked", w.stats("g").Parked, 3)
 		g.Parked, g.ParkedDue = 1, w.now.Add(time.Hour)
 		w.put(g)
+		equal(w, "parked", w.stats("g").Parked, 3)
 		w.wait(2 * time.Minute)
 		equal(w, "groups promoted", len(w.promote()), 1)
 	}},

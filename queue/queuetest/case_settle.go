@@ -82,6 +82,17 @@ var settleCases = []testCase{
 		equal(w, "parked", s.Parked, 0)
 		equal(w, "waiting", s.Waiting, 200)
 	}},
+	{name: "settle/what-returns-takes-no-room-of-retries", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 1000})
+		w.put(w.group("g", 80_000))
+		leases := w.some(71)
+		equal(w, "leases", len(leases), 71)
+		for _, l := range leases[:70] {
+			w.settle(l, queue.Settlement{Return: l.Jobs})
+		}
+		w.retry(leases[70], w.now)
+		equal(w, "parked", w.stats("g").Parked, 0)
+	}},
 	{name: "settle/what-returns-stays-single", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 10})
 		w.put(w.group("g", 10))

@@ -94,6 +94,18 @@ var sizeCases = []testCase{
 		w.wait(time.Second)
 		equal(w, "the lease when she is done", w.one().Jobs.Len(), 200)
 	}},
+	{name: "size/a-tenant-waiting-for-its-own-rate-has-its-share", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 1000})
+		w.resource(queue.Resource{Name: "res", Rate: perSecond(1000)})
+		h := w.group("h", 100)
+		h.Tenant, h.Rate = "her", flow.Rate{N: 1, Per: time.Hour}
+		w.put(h)
+		w.done(w.one())
+		w.none()
+		w.put(w.group("g", 5000))
+		w.wait(time.Second)
+		equal(w, "the lease", w.one().Jobs.Len(), 100)
+	}},
 	{name: "size/even-groups-divide-the-share", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 1000, Order: queue.Even})
 		w.resource(queue.Resource{Name: "res", Rate: perSecond(1000)})

@@ -15,7 +15,9 @@ import (
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
+	"github.com/spillway/spillway/ledger"
 	"github.com/spillway/spillway/ledger/sqlledger"
+	"github.com/spillway/spillway/queue"
 	"github.com/spillway/spillway/queue/memqueue"
 )
 
@@ -29,6 +31,7 @@ type Bench struct {
 	t          testing.TB
 	path       string
 	config     bulk.Config
+	wrap       Wrap
 	actions    map[spillway.ActionName]registered
 	stop, kill func()
 }
@@ -42,10 +45,19 @@ type registered struct {
 // Ledger and Queue of the config are filled in.
 func New(t testing.TB, c bulk.Config) *Bench {
 	t.Helper()
+	return NewWrapped(t, c, func(l ledger.Ledger, q queue.Queue) (ledger.Ledger, queue.Queue) { return l, q })
+}
+
+// Wrap decorates the stores that an engine is given, after a Restart too.
+type Wrap func(ledger.Ledger, queue.Queue) (ledger.Ledger, queue.Queue)
+
+// NewWrapped is New with stores that fail as a test wants.
+func NewWrapped(t testing.TB, c bulk.Config, wrap Wrap) *Bench {
+	t.Helper()
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.NewTextHandler(testWriter{t}, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	b := &Bench{t: t, config: c, path: filepath.Join(t.TempDir(), "ledger.db"), actions: map[spillway.ActionName]registered{}}
+	b := &Bench{t: t, config: c, wrap: wrap, path: filepath.Join(t.TempDir(), "ledger.db"), actions: map[spillway.ActionName]registered{}}
 	b.open(true)
 	t.Cleanup(b.Close)
 	return b
@@ -68,7 +80,7 @@ func (b *Bench) open(fresh bool) {
 	}
 	b.Queue = memqueue.New(memqueue.Options{Epoch: time.Now(), Fresh: fresh})
 	c := b.config
-	c.Ledger, c.Queue = b.Ledger, b.Queue
+	c.Ledger, c.Queue = b.wrap(b.Ledger, b.Queue)
 	if b.Engine, err = bulk.New(context.Background(), c); err != nil {
 		b.t.Fatal(err)
 	}
@@ -113,6 +125,7 @@ func (b *Bench) Start() {
 	for e.Ready() != nil {
 		select {
 		case err := <-done:
+			stopped = true
 			b.t.Fatalf("Run ended at once: %v", err)
 		case <-time.After(time.Millisecond):
 		}

@@ -8,9 +8,8 @@
 // What it costs: a few hundred bytes per group, whatever its size, and one or
 // two microseconds per claim. No claim, settlement or extension walks over all
 // groups, tenants or resources. What may walk: the first claim of a new shape
-// (instance, actions, tenant and bounds of a Claim), changed settings, Stats of
-// resources, and a parent's children, each of which is looked at again when the
-// parent's next block is due.
+// (instance, actions, tenant and bounds of a Claim), changed settings, and Stats
+// of resources.
 //
 // When not to use it: with more than one process. The index is lost with its
 // process, as any queue may be, and rebuilt from the ledger.

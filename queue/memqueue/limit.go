@@ -70,6 +70,14 @@ func fit(l flow.Limiter, r flow.Rate, now flow.Time, n, cost int64) (int64, flow
 	return 1, l.When(r, now, min(cost, r.N))
 }
 
+// fit is when the rate allows up to n jobs of a cost, and how many of them then.
+func (l *limit) fit(now flow.Time, n, cost int64) (int64, flow.Time) {
+	if unlimited(l.rate) {
+		return n, now
+	}
+	return fit(l.limiter, l.rate, now, n, cost)
+}
+
 // take takes what fit promised and returns the stamp of the grant.
 func take(l flow.Limiter, r flow.Rate, now flow.Time, n int64) (stamp flow.Time) {
 	if unlimited(r) {
@@ -123,6 +131,11 @@ func (l *limit) spent(now flow.Time) int64 {
 type block struct {
 	left  int64
 	until flow.Time
+}
+
+// needsBlock says that nothing is granted before the parent gives a block.
+func (r *resource) needsBlock(now flow.Time) bool {
+	return r.parent != nil && !unlimited(r.parent.limit.rate) && r.block.at(now) == 0
 }
 
 // blockSize is the tokens of a block, enough for a job.

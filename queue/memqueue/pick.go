@@ -23,6 +23,8 @@ type pick struct {
 	group *group // nil: at is when a group becomes ready
 	entry int    // index of the retry entry, or -1 for fresh jobs
 	jobs  int64
+	// gated: only the parent's next block decides when.
+	gated bool
 }
 
 // pick decides what the lanes of a resource grant next. Whoever goes first
@@ -63,14 +65,11 @@ func (q *Queue) offer(r *resource, lanes []*lane, g *group, d demand) pick {
 	if g.own != nil {
 		jobs, _ = fit(&g.own.limiter, g.own.rate, q.now, jobs, cost)
 	}
-	jobs, at := r.fitParent(q.now, jobs, cost)
-	l := &r.limit
-	if !unlimited(l.rate) {
-		var own flow.Time
-		jobs, own = fit(l.limiter, l.rate, q.now, jobs, cost)
-		at = max(at, own)
-	}
-	p := pick{at: max(at, r.probeAt()), lane: g.line.lane, group: g, entry: entry, jobs: jobs}
+	jobs, parent := r.fitParent(q.now, jobs, cost)
+	jobs, at := r.limit.fit(q.now, jobs, cost)
+	at = max(at, r.probeAt())
+	p := pick{at: max(at, parent), lane: g.line.lane, group: g, entry: entry, jobs: jobs}
+	p.gated = at <= q.now && r.needsBlock(q.now)
 	if p.at > q.now {
 		p.at = max(min(p.at, q.sooner(g, lanes)), r.probeAt())
 	}

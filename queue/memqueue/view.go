@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/spillway/spillway"
-	"github.com/spillway/spillway/flow"
 	"github.com/spillway/spillway/queue"
 )
 
@@ -24,46 +23,7 @@ type view struct {
 
 	sets  []set // one per action
 	dirty []*seat
-}
-
-// set is the seats whose next grant is of one action. While the action is full
-// the whole set is passed over.
-type set struct {
-	due  heap[*seat, byLoad]
-	wait heap[*seat, byTime]
-}
-
-// seat is a resource's place in a view.
-type seat struct {
-	view     *view
-	resource *resource
-	lanes    []*lane // of the view's actions
-
-	set    int // index in view.sets
-	pick   pick
-	seenAt flow.Time // when pick was made
-	dirty  bool
-	gone   bool
-
-	inDue, inWait int32
-}
-
-// byLoad: fewest running leases per weight first, then the longest unserved.
-type byLoad struct{}
-
-func (byLoad) place(s *seat) *int32 { return &s.inDue }
-
-// byTime: the earliest next grant first.
-type byTime struct{}
-
-func (byTime) place(s *seat) *int32 { return &s.inWait }
-
-// mark asks for the seat to be looked at again.
-func (s *seat) mark() {
-	if !s.dirty {
-		s.dirty = true
-		s.view.dirty = append(s.view.dirty, s)
-	}
+	gone  int // of the dirty, at most
 }
 
 // view returns the view of a claim's shape, built if it is new.
@@ -133,94 +93,4 @@ func (v *view) show(l *lane) {
 	s := l.resource.seats[i]
 	s.lanes = append(s.lanes, l)
 	s.mark()
-}
-
-// drop takes a seat out of the view.
-func (v *view) drop(s *seat) {
-	v.sets[s.set].due.remove(s)
-	v.sets[s.set].wait.remove(s)
-	s.gone = true
-}
-
-// refresh looks again at every seat that has changed or whose time has come.
-func (v *view) refresh(q *Queue) {
-	for i := 0; i < len(v.dirty); i++ {
-		s := v.dirty[i]
-		s.dirty = false
-		v.look(q, s)
-	}
-	clear(v.dirty)
-	v.dirty = v.dirty[:0]
-	for i := range v.sets {
-		if v.actions[i].full() {
-			continue
-		}
-		for s := v.sets[i].wait.top(); s != nil && s.pick.at <= q.now; s = v.sets[i].wait.top() {
-			v.look(q, s)
-		}
-	}
-}
-
-// look finds out what a seat grants next, and when.
-func (v *view) look(q *Queue, s *seat) {
-	if s.gone {
-		return
-	}
-	// Looking moves groups, which marks their seats; this one needs no mark.
-	was := s.dirty
-	s.dirty = true
-	defer func() { s.dirty = was }()
-	v.sets[s.set].due.remove(s)
-	v.sets[s.set].wait.remove(s)
-	r := s.resource
-	running := r.holders[v.instance]
-	if r.stopped() || r.full() || v.perResource > 0 && running >= v.perResource {
-		return
-	}
-	s.pick = q.pick(r, s.lanes, demand{tenant: v.tenant, maxJobs: v.maxJobs})
-	s.seenAt = q.now
-	if s.pick.at == flow.Never {
-		return
-	}
-	s.set = slices.Index(v.actions, s.pick.lane.action)
-	set := &v.sets[s.set]
-	if s.pick.group == nil || s.pick.at > q.now {
-		set.wait.set(s, float64(s.pick.at), r.served)
-		return
-	}
-	set.due.set(s, float64(running)/r.weight(), r.served)
-}
-
-// next is the seat to grant from now, or nil.
-func (v *view) next(q *Queue) *seat {
-	v.refresh(q)
-	for {
-		var best *seat
-		var least key
-		for i := range v.sets {
-			due := &v.sets[i].due
-			if due.len() > 0 && !v.actions[i].full() && (best == nil || due.next().less(least)) {
-				best, least = due.top(), due.next()
-			}
-		}
-		// A pick stays right while nothing but time and the parent moves.
-		if best == nil || best.seenAt == q.now && best.resource.parent == nil {
-			return best
-		}
-		v.look(q, best)
-		if best.inDue > 0 && best.seenAt == q.now {
-			return best
-		}
-	}
-}
-
-// wake is when a seat that waits now can grant, or Never.
-func (v *view) wake() flow.Time {
-	at := flow.Never
-	for i := range v.sets {
-		if s := v.sets[i].wait.top(); s != nil && !v.actions[i].full() {
-			at = min(at, s.pick.at)
-		}
-	}
-	return at
 }

@@ -90,10 +90,8 @@ func (q *Queue) whyRate(g *group) (queue.Reason, flow.Time) {
 			return queue.ReasonGroupRate, at
 		}
 	}
-	if l := &r.limit; !unlimited(l.rate) {
-		if _, at := fit(l.limiter, l.rate, q.now, jobs, g.cost); at > q.now {
-			return queue.ReasonResourceRate, at
-		}
+	if _, at := r.limit.fit(q.now, jobs, g.cost); at > q.now {
+		return queue.ReasonResourceRate, at
 	}
 	if _, at := r.fitParent(q.now, jobs, g.cost); at > q.now {
 		return queue.ReasonParentRate, at

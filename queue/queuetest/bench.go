@@ -26,11 +26,14 @@ func Benchmark(b *testing.B, open func(b *testing.B, o Options) queue.Queue) {
 	}
 	for _, s := range shapes {
 		b.Run("claim+settle/"+s.name, func(b *testing.B) {
-			benchClaim(b, filled(b, open, s.n, s.fill), false)
+			benchClaim(b, filled(b, open, s.n, s.fill))
 		})
 	}
+	b.Run("claim+settle/rate/children=10000", func(b *testing.B) {
+		benchClaim(b, filled(b, open, 10_000, ownResource), parentRate()...)
+	})
 	b.Run("claim+settle/rate/groups=10000", func(b *testing.B) {
-		benchClaim(b, filled(b, open, 10_000, sameTenant), true)
+		benchClaim(b, filled(b, open, 10_000, sameTenant), queue.Resource{Name: "res", Rate: perSecond(1000)})
 	})
 	b.Run("claim/nothing-due/groups=10000", func(b *testing.B) {
 		benchEmpty(b, filled(b, open, 10_000, sameTenant))
@@ -88,6 +91,15 @@ func check(b *testing.B, err error) {
 	}
 }
 
+// parentRate makes all resources of ownResource children of one with a rate.
+func parentRate() []queue.Resource {
+	all := []queue.Resource{{Name: "par", Rate: perSecond(1000)}}
+	for i := range 10_000 {
+		all = append(all, queue.Resource{Name: ownResource(i).Resource, Parent: "par"})
+	}
+	return all
+}
+
 // asks makes a benchmark's claims.
 type asks struct {
 	claim queue.Claim
@@ -108,14 +120,13 @@ func (a *asks) next() queue.Claim {
 
 // benchClaim claims one lease and settles it; with a rate each claim comes when
 // the last one said.
-func benchClaim(b *testing.B, q queue.Queue, rated bool) {
+func benchClaim(b *testing.B, q queue.Queue, resources ...queue.Resource) {
 	ctx, now, a := context.Background(), start, newAsks()
-	if rated {
-		r := queue.Resource{Name: "res", Rate: perSecond(1000)}
-		check(b, q.Configure(ctx, now, queue.Settings{Resources: []queue.Resource{r}}))
-	}
+	check(b, q.Configure(ctx, now, queue.Settings{Resources: resources}))
 	settle := make([]queue.Settlement, 1)
 	b.ReportAllocs()
+	_, err := q.Claim(ctx, now, a.next()) // builds the view
+	check(b, err)
 	for b.Loop() {
 		got, err := q.Claim(ctx, now, a.next())
 		check(b, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/spillway/spillway"
@@ -153,6 +154,43 @@ var claimCases = []testCase{
 		l := w.one()
 		equal(w, "granted", l.Granted, w.now.Add(time.Hour))
 		equal(w, "deadline", l.Deadline, w.now.Add(time.Hour+time.Minute))
+	}},
+	{name: "claim/by-many-at-once-hands-out-each-job-once", run: func(w *world) {
+		const jobs = 3000
+		w.action(queue.Action{Name: "act", Batch: 7})
+		w.put(w.group("g", jobs), w.group("h", jobs))
+		var mu sync.Mutex
+		seen := map[string]int{}
+		var wg sync.WaitGroup
+		for i := range 8 {
+			wg.Go(func() {
+				c := queue.Claim{Instance: fmt.Sprint("i", i), Actions: w.actions, Visibility: time.Minute}
+				for n := 0; ; n++ {
+					c.Leases = []spillway.LeaseID{spillway.LeaseID(fmt.Sprint(i, "-", n))}
+					got, err := w.q.Claim(w.Context(), w.now, c)
+					if err != nil || len(got.Leases) == 0 {
+						return
+					}
+					l := got.Leases[0]
+					mu.Lock()
+					for j := range l.Jobs.All {
+						seen[fmt.Sprint(l.Group, j)]++
+					}
+					mu.Unlock()
+					held, err := w.q.Settle(w.Context(), w.now, []queue.Settlement{{Ref: l.Ref, Finished: l.Jobs.Len()}})
+					if err != nil || !held[0] {
+						w.Errorf("lease %s does not settle: %v", l.ID, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		for job, n := range seen {
+			if n != 1 {
+				w.Errorf("job %s is handed out %d times", job, n)
+			}
+		}
+		equal(w, "jobs handed out", len(seen), 2*jobs)
 	}},
 	{name: "claim/many-shapes-see-every-change", run: func(w *world) {
 		g := w.group("g", 0)

@@ -56,6 +56,18 @@ var fairCases = []testCase{
 			within(w, fmt.Sprint("what t", i, " got"), of[spillway.TenantID(fmt.Sprint("t", i))], want-2, want+2)
 		}
 	}},
+	{name: "fair/across-actions", run: func(w *world) {
+		w.actions = []spillway.ActionName{"act", "other", "third"}
+		for i, action := range w.actions {
+			g := groupOf(w, fmt.Sprint("t", i), fmt.Sprint("t", i), 1_000_000)
+			g.Action = action
+			w.put(g)
+		}
+		of := served(w, 300)
+		for i := range 3 {
+			within(w, fmt.Sprint("what t", i, " got"), of[spillway.TenantID(fmt.Sprint("t", i))], 99, 101)
+		}
+	}},
 	{name: "fair/cost-counts", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 10})
 		dear := groupOf(w, "dear", "d", 1_000_000)

@@ -39,6 +39,18 @@ var parentCases = []testCase{
 			within(w, string(name), n, total/4-total/20, total/4+total/20)
 		}
 	}},
+	{name: "parent/who-needs-much-is-not-passed-by-those-who-need-little", run: func(w *world) {
+		family(w, 100, 5)
+		dear := w.group("dear", 1_000_000)
+		dear.Resource, dear.MaxCost = "child9", 40
+		w.resource(queue.Resource{Name: "child9", Parent: "par"})
+		w.put(dear)
+		of := map[spillway.ResourceName]int64{}
+		for _, l := range flood(w, 20*time.Second) {
+			of[l.Resource] += l.Charged
+		}
+		within(w, "what the dear child got", of["child9"], of["child0"], 1500)
+	}},
 	{name: "parent/a-block-is-void-after-its-time", run: func(w *world) {
 		family(w, 100, 2)
 		first := w.one() // of a block of 10
@@ -81,6 +93,8 @@ var parentCases = []testCase{
 		w.settle(l, queue.Settlement{Finished: 9, Return: spillway.One(9, 10)})
 		w.jobs(w.one(), 9, 10)
 		equal(w, "drawn", w.resourceStats("par").InPeriod, 10)
+		w.jobs(w.one(), 10, 20)
+		equal(w, "drawn", w.resourceStats("par").InPeriod, 20)
 	}},
 	{name: "parent/paused", run: func(w *world) {
 		family(w, 100, 1)

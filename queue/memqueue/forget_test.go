@@ -1,0 +1,86 @@
+package memqueue
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/queue"
+)
+
+// What has ended leaves nothing behind, however many names have come and gone,
+// and even if some instance stopped claiming long ago.
+func TestForgetsWhatHasEnded(t *testing.T) {
+	q, ctx, now := New(Options{Fresh: true}), context.Background(), time.Unix(1_000_000, 0)
+	claim := queue.Claim{Instance: "i", Actions: []spillway.ActionName{"act"}, Visibility: time.Minute}
+	for _, instance := range []string{"gone", "i"} {
+		c := claim
+		c.Instance, c.Leases = instance, []spillway.LeaseID{"first"}
+		if _, err := q.Claim(ctx, now, c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 2000 {
+		g := queue.Group{
+			ID: spillway.GroupID(fmt.Sprint("g", i)), Version: 1, Total: 3, Sealed: true, Submitted: now, Action: "act",
+			Tenant: spillway.TenantID(fmt.Sprint("t", i)), Resource: spillway.ResourceName(fmt.Sprint("r", i)),
+		}
+		claim.Leases = []spillway.LeaseID{spillway.LeaseID(fmt.Sprint("l", i))}
+		must(t, q.Put(ctx, now, []queue.Group{g}))
+		got, err := q.Claim(ctx, now, claim)
+		must(t, err)
+		retry := []queue.Retry{{Jobs: got.Leases[0].Jobs}}
+		_, err = q.Settle(ctx, now, []queue.Settlement{{Ref: got.Leases[0].Ref, Retries: retry}})
+		must(t, err)
+		g.Version, g.Gone = 2, true
+		must(t, q.Put(ctx, now, []queue.Group{g}))
+	}
+	kept := map[string]int{
+		"groups": len(q.groups), "resources": len(q.resources), "tenants": len(q.tenants), "leases": len(q.leases),
+		"deadlines": q.deadlines.len(), "needs": q.needs.len(),
+	}
+	for what, n := range kept {
+		if n != 0 {
+			t.Errorf("%d %s are kept", n, what)
+		}
+	}
+	for _, v := range q.views {
+		if len(v.dirty) > 200 || v.sets[0].due.len() > 0 || v.sets[0].wait.len() > 0 {
+			t.Errorf("the view of %s keeps %d seats to look at", v.instance, len(v.dirty))
+		}
+	}
+}
+
+// A busy resource forgets tenants once virtual time has passed what they owed.
+func TestForgetsTenantsOfABusyResource(t *testing.T) {
+	q, ctx, now := New(Options{Fresh: true}), context.Background(), time.Unix(1_000_000, 0)
+	claim := queue.Claim{Instance: "i", Actions: []spillway.ActionName{"act"}, Visibility: time.Minute}
+	busy := queue.Group{ID: "busy", Version: 1, Total: 1 << 40, Submitted: now, Action: "act", Tenant: "busy", Resource: "r"}
+	must(t, q.Put(ctx, now, []queue.Group{busy}))
+	for i := range 2000 {
+		g := busy
+		g.ID, g.Tenant, g.Total = spillway.GroupID(fmt.Sprint("g", i)), spillway.TenantID(fmt.Sprint("t", i)), 1
+		must(t, q.Put(ctx, now, []queue.Group{g}))
+		for k := range 3 {
+			claim.Leases = []spillway.LeaseID{spillway.LeaseID(fmt.Sprint("l", i, "-", k))}
+			got, err := q.Claim(ctx, now, claim)
+			must(t, err)
+			_, err = q.Settle(ctx, now, []queue.Settlement{{Ref: got.Leases[0].Ref, Finished: 1}})
+			must(t, err)
+		}
+		g.Version, g.Gone = 2, true
+		must(t, q.Put(ctx, now, []queue.Group{g}))
+	}
+	if n := len(q.tenants); n > 5 {
+		t.Errorf("%d tenants are kept", n)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -94,7 +94,7 @@ func (e *Engine) post(ctx context.Context, c ledger.Callback) error {
 	if err != nil {
 		return err
 	}
-	return e.cfg.Callbacks(ctx, c.ID, c.URL, g.Spec.TrustedCallback, body)
+	return e.cfg.Callbacks(ctx, Message{ID: c.ID, URL: c.URL, Trusted: g.Spec.TrustedCallback, Action: g.Action, Body: body})
 }
 
 // ResendCallback makes a group's last callback due again.

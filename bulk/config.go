@@ -69,9 +69,21 @@ type Retention struct {
 	Groups   time.Duration // default 90 days
 }
 
-// Sender delivers a callback. The id never changes for a completion; trusted
-// says that an operator wrote the URL.
-type Sender func(ctx context.Context, id, url string, trusted bool, body []byte) error
+// Sender delivers a callback; an error makes it due again.
+type Sender func(ctx context.Context, m Message) error
+
+// Message is a callback to be delivered.
+type Message struct {
+	// ID never changes for a completion.
+	ID  string
+	URL string
+	// Trusted says that an operator wrote the URL.
+	Trusted bool
+	// Action is the group's, whose secret signs.
+	Action spillway.ActionName
+	// Body is the group object.
+	Body []byte
+}
 
 func (c Config) withDefaults() Config {
 	c.Workers = cmp.Or(c.Workers, 64)

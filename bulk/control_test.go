@@ -126,9 +126,9 @@ func TestCallbackIsRetriedUntilAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
 		var ids atomic.Value
-		send := func(ctx context.Context, id, url string, trusted bool, body []byte) error {
-			if old := ids.Swap(id); old != nil && old != id {
-				t.Errorf("the callback's id changed from %v to %v", old, id)
+		send := func(ctx context.Context, m bulk.Message) error {
+			if old := ids.Swap(m.ID); old != nil && old != m.ID {
+				t.Errorf("the callback's id changed from %v to %v", old, m.ID)
 			}
 			if calls.Add(1) < 5 {
 				return errors.New("503")
@@ -151,7 +151,7 @@ func TestCallbackIsGivenUpAfterADayAndCanBeSentAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead atomic.Bool
 		dead.Store(true)
-		send := func(ctx context.Context, id, url string, trusted bool, body []byte) error {
+		send := func(ctx context.Context, m bulk.Message) error {
 			if dead.Load() {
 				return errors.New("refused")
 			}

@@ -20,37 +20,50 @@ import (
 // sendWait bounds one callback.
 const sendWait = 30 * time.Second
 
+// SenderOptions are the settings of a sender.
+type SenderOptions struct {
+	// Secrets sign the callbacks of the groups of each action, as Options.Secret
+	// signs the action's requests. Those of other actions are not signed.
+	Secrets map[spillway.ActionName]string
+	// Trusted makes every URL trusted, whatever the message says.
+	Trusted bool
+}
+
 type sender struct {
-	signer  *webhook.Signer
+	signers map[spillway.ActionName]*webhook.Signer
 	trusted bool
 	private *http.Transport // for trusted URLs
 	public  *http.Transport
 }
 
-// NewSender makes the sender of callbacks. With Options.Trusted every URL is
-// trusted, whatever the call says. An answer other than 2xx is an error, and
-// so is a redirect; 30 seconds are allowed.
-func NewSender(o Options) (bulk.Sender, error) {
-	signer, err := o.withDefaults().signer()
-	if err != nil {
-		return nil, err
+// NewSender makes the sender of callbacks. An answer other than 2xx is an
+// error, and so is a redirect; 30 seconds are allowed.
+func NewSender(o SenderOptions) (bulk.Sender, error) {
+	s := &sender{
+		signers: map[spillway.ActionName]*webhook.Signer{}, trusted: o.Trusted,
+		private: newTransport(true), public: newTransport(false),
 	}
-	s := &sender{signer: signer, trusted: o.Trusted, private: newTransport(true), public: newTransport(false)}
+	for action, secret := range o.Secrets {
+		var err error
+		if s.signers[action], err = webhook.NewSigner(secret); err != nil {
+			return nil, err
+		}
+	}
 	return s.send, nil
 }
 
-func (s *sender) send(ctx context.Context, id, rawURL string, trusted bool, text []byte) error {
+func (s *sender) send(ctx context.Context, m bulk.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, sendWait)
 	defer cancel()
-	u, err := parseURL(rawURL)
+	u, err := parseURL(m.URL)
 	if err != nil {
 		return err
 	}
 	transport := s.public
-	if trusted || s.trusted {
+	if m.Trusted || s.trusted {
 		transport = s.private
 	}
-	r, err := s.request(ctx, u, id, text)
+	r, err := s.request(ctx, u, m)
 	if err != nil {
 		return err
 	}
@@ -66,8 +79,8 @@ func (s *sender) send(ctx context.Context, id, rawURL string, trusted bool, text
 	return fmt.Errorf("the callback to %s failed: %w", u.Host, err)
 }
 
-func (s *sender) request(ctx context.Context, u *url.URL, id string, text []byte) (*http.Request, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(text))
+func (s *sender) request(ctx context.Context, u *url.URL, m bulk.Message) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(m.Body))
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +88,10 @@ func (s *sender) request(ctx context.Context, u *url.URL, id string, text []byte
 	if l := login(u); l != "" {
 		r.Header["Authorization"] = []string{l}
 	}
-	if s.signer != nil {
-		s.signer.SetHeaders(r.Header, id, time.Now(), text)
+	if signer := s.signers[m.Action]; signer != nil {
+		signer.SetHeaders(r.Header, m.ID, time.Now(), m.Body)
 	} else {
-		r.Header[webhook.HeaderID] = []string{id}
+		r.Header[webhook.HeaderID] = []string{m.ID}
 	}
 	return r, nil
 }

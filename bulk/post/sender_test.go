@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/bulk"
 	"github.com/spillway/spillway/internal/webhook"
 )
 
@@ -35,25 +36,25 @@ func TestSender(t *testing.T) {
 			http.Error(w, "no\nway "+strings.Repeat("x", 1000), http.StatusTeapot)
 		}
 	})
-	signed, err := NewSender(Options{Secret: secret})
+	signed, err := NewSender(SenderOptions{Secrets: map[spillway.ActionName]string{"tag": secret}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := signed(t.Context(), "grp_1-1", s.URL+"/signed", true, []byte(body)); err != nil {
+	if err := signed(t.Context(), bulk.Message{ID: "grp_1-1", URL: s.URL + "/signed", Trusted: true, Action: "tag", Body: []byte(body)}); err != nil {
 		t.Error(err)
 	}
-	plain, err := NewSender(Options{Trusted: true})
+	plain, err := NewSender(SenderOptions{Trusted: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plain(t.Context(), "grp_1-1", s.URL, false, []byte(body)); err != nil {
+	if err := plain(t.Context(), bulk.Message{ID: "grp_1-1", URL: s.URL, Trusted: false, Action: "tag", Body: []byte(body)}); err != nil {
 		t.Error(err)
 	}
-	err = plain(t.Context(), "grp_1-1", s.URL+"/failing", false, []byte(body))
+	err = plain(t.Context(), bulk.Message{ID: "grp_1-1", URL: s.URL + "/failing", Trusted: false, Action: "tag", Body: []byte(body)})
 	if err == nil || !strings.HasPrefix(err.Error(), "the callback was answered with HTTP 418 I'm a teapot: no way xxx") || len(err.Error()) > 300 {
 		t.Errorf("error %v", err)
 	}
-	if err := plain(t.Context(), "grp_1-1", "x", false, nil); !errors.Is(err, spillway.CodeInvalid) {
+	if err := plain(t.Context(), bulk.Message{ID: "grp_1-1", URL: "x", Trusted: false, Action: "tag", Body: nil}); !errors.Is(err, spillway.CodeInvalid) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -61,14 +62,14 @@ func TestSender(t *testing.T) {
 func TestSenderRefused(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()
-	send, err := NewSender(Options{})
+	send, err := NewSender(SenderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := send(t.Context(), "grp_1-1", s.URL, true, nil); err == nil || !strings.Contains(err.Error(), "refused") {
+	if err := send(t.Context(), bulk.Message{ID: "grp_1-1", URL: s.URL, Trusted: true, Action: "tag", Body: nil}); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := NewSender(Options{Secret: "whsec_"}); !errors.Is(err, spillway.CodeInvalid) {
+	if _, err := NewSender(SenderOptions{Secrets: map[spillway.ActionName]string{"tag": "whsec_"}}); !errors.Is(err, spillway.CodeInvalid) {
 		t.Errorf("bad secret: %v", err)
 	}
 }

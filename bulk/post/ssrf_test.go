@@ -23,7 +23,7 @@ func TestUntrustedReachesNothingPrivate(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { calls.Add(1) })
 	port := s.URL[strings.LastIndexByte(s.URL, ':'):]
 	t.Setenv("HTTP_PROXY", s.URL) // must not be used
-	send, err := NewSender(Options{})
+	send, err := NewSender(SenderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestUntrustedReachesNothingPrivate(t *testing.T) {
 		}
 		_, err = h(t.Context(), batch(1))
 		checkFailure(t, err, bulk.Failure{Status: spillway.Failed, Reason: strings.Trim(host, "[]") + " resolves to an address that is not public…", Certain: true})
-		if err := send(t.Context(), "msg_1", url, false, nil); !errors.Is(err, spillway.CodePrivateAddress) {
+		if err := send(t.Context(), bulk.Message{ID: "msg_1", URL: url, Trusted: false}); !errors.Is(err, spillway.CodePrivateAddress) {
 			t.Errorf("callback to %s: %v", host, err)
 		}
 		if err := CheckURL(url, false); !errors.Is(err, spillway.CodePrivateAddress) {
@@ -58,11 +58,11 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 		paths = append(paths, r.URL.Path)
 		http.Redirect(w, r, "/private", http.StatusFound)
 	})
-	send, err := NewSender(Options{})
+	send, err := NewSender(SenderOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := send(t.Context(), "msg_1", s.URL+"/a", true, nil); err == nil || !strings.Contains(err.Error(), "HTTP 302 Found") {
+	if err := send(t.Context(), bulk.Message{ID: "msg_1", URL: s.URL + "/a", Trusted: true}); err == nil || !strings.Contains(err.Error(), "HTTP 302 Found") {
 		t.Errorf("error %v", err)
 	}
 	if len(paths) != 1 {

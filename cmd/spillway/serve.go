@@ -219,7 +219,14 @@ func newEngine(a *app, cfg *config.Config, l ledger.Ledger) (*bulk.Engine, func(
 	return e, release, nil
 }
 
-// newCallbacks makes what sends callbacks.
+// newCallbacks makes what sends callbacks, signed with the secret of the
+// group's action.
 func newCallbacks(cfg *config.Config) (bulk.Sender, error) {
-	return post.NewSender(post.Options{Trusted: cfg.AllowPrivateURLs})
+	secrets := map[spillway.ActionName]string{}
+	for name, a := range cfg.Actions {
+		if a.Secret != "" {
+			secrets[spillway.ActionName(name)] = string(a.Secret)
+		}
+	}
+	return post.NewSender(post.SenderOptions{Secrets: secrets, Trusted: cfg.AllowPrivateURLs})
 }

@@ -60,7 +60,7 @@ type Resource struct {
 type Action struct {
 	Resource    string    `yaml:"resource"` // default: the action's name
 	Post        Text      `yaml:"post"`
-	Secret      Text      `yaml:"secret"`
+	Secret      Text      `yaml:"secret"` // signs requests of post, and callbacks
 	Exec        string    `yaml:"exec"`
 	Pull        bool      `yaml:"pull"`
 	Batch       int       `yaml:"batch"`    // default 1

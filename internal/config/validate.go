@@ -120,8 +120,6 @@ func (a Action) validate(name string) *invalid {
 		return at(fmt.Sprintf("an action's name must have 1 to %d bytes", bulk.MaxName))
 	case handlers != 1:
 		return at("write exactly one of post: URL, exec: COMMAND and pull: true")
-	case a.Secret != "" && a.Post == "":
-		return at("a secret signs requests: it needs post", "secret")
 	case a.Batch < 0 || a.Batch > spillway.ChunkSize:
 		return at(fmt.Sprintf("%d is not from 1 to %d", a.Batch, spillway.ChunkSize), "batch")
 	case a.Attempts < 0:

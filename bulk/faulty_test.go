@@ -82,8 +82,12 @@ func TestNothingIsLostWhenStoresFail(t *testing.T) {
 					time.Sleep(3 * time.Second)
 					l.on.Store(false)
 					q.on.Store(false)
+					healed := time.Now()
 					g = finish(t, b, g.ID)
 					stop()
+					if d := time.Since(healed); d > 2*time.Minute {
+						t.Errorf("it took %v to mend", d)
+					}
 					if g.Succeeded+g.InDoubt != int64(n) || g.Total != int64(n) {
 						t.Errorf("got %+v", g)
 					}

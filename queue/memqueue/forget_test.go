@@ -37,6 +37,7 @@ func TestForgetsWhatHasEnded(t *testing.T) {
 		g.Version, g.Gone = 2, true
 		must(t, q.Put(ctx, now, []queue.Group{g}))
 	}
+	checkViews(t, q)
 	kept := map[string]int{
 		"groups": len(q.groups), "resources": len(q.resources), "tenants": len(q.tenants), "leases": len(q.leases),
 		"deadlines": q.deadlines.len(), "needs": q.needs.len(),
@@ -46,6 +47,19 @@ func TestForgetsWhatHasEnded(t *testing.T) {
 			t.Errorf("%d %s are kept", n, what)
 		}
 	}
+	for i := range 3 * maxViews {
+		claim.Instance, claim.Leases = fmt.Sprint("i", i), []spillway.LeaseID{"none"}
+		_, err := q.Claim(ctx, now, claim)
+		must(t, err)
+	}
+	if len(q.views) > maxViews {
+		t.Errorf("%d views are kept", len(q.views))
+	}
+}
+
+// A view drops the seats of resources that are gone, looked at or not.
+func checkViews(t *testing.T, q *Queue) {
+	t.Helper()
 	for _, v := range q.views {
 		if len(v.dirty) > 200 || v.sets[0].due.len() > 0 || v.sets[0].wait.len() > 0 {
 			t.Errorf("the view of %s keeps %d seats to look at", v.instance, len(v.dirty))

@@ -49,7 +49,6 @@ func (q *Queue) add(x *queue.Group) *group {
 		l = &line{lane: lane, share: s}
 		s.lines = append(s.lines, l)
 	}
-	l.groups++
 	s.groups++
 	r.groups++
 	g := &group{id: x.ID, seq: q.count(), line: l, submitted: flow.At(x.Submitted)}

@@ -93,14 +93,9 @@ func (q *Queue) release(g *group) {
 		return
 	}
 	delete(q.groups, g.id)
-	q.needs.remove(g)
-	l, s, r := g.line, g.share(), g.resource()
-	l.groups--
+	s, r := g.share(), g.resource()
 	s.groups--
 	r.groups--
-	if l.groups == 0 {
-		s.dropLine(l)
-	}
 	if s.groups == 0 {
 		q.retire(s)
 	}

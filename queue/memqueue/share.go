@@ -55,7 +55,6 @@ const (
 type line struct {
 	lane   *lane
 	share  *share
-	groups int
 	first  heap[*group, byKey]
 	oldest heap[*group, byAge] // of shortest-first groups only
 	inLane int32
@@ -264,14 +263,5 @@ func (q *Queue) tenant(id spillway.TenantID) *tenant {
 func (q *Queue) dropTenant(t *tenant) {
 	if t.shares == 0 && !t.configured {
 		delete(q.tenants, t.set.ID)
-	}
-}
-
-func (s *share) dropLine(l *line) {
-	for i, x := range s.lines {
-		if x == l {
-			s.lines = append(s.lines[:i], s.lines[i+1:]...)
-			return
-		}
 	}
 }

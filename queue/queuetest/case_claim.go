@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/flow"
 	"github.com/spillway/spillway/queue"
 )
 
@@ -114,6 +115,14 @@ var claimCases = []testCase{
 			of[l.Resource]++
 		}
 		equal(w, "leases of r0 and r1", fmt.Sprint(of["r0"], of["r1"]), "5 15")
+	}},
+	{name: "claim/a-resource-that-waits-holds-up-no-other", run: func(w *world) {
+		w.resource(queue.Resource{Name: "waits", Rate: flow.Rate{N: 1, Per: time.Hour}})
+		g := w.group("g", 10)
+		g.Resource = "waits"
+		w.put(g, w.group("h", 10))
+		equal(w, "leases", len(w.some(20)), 11)
+		equal(w, "wait", w.none(), time.Hour)
 	}},
 	{name: "claim/a-hanging-resource-starves-nobody", run: func(w *world) {
 		slow, fast := w.group("slow", 1000), w.group("fast", 1000)

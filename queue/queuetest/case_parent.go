@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/flow"
 	"github.com/spillway/spillway/queue"
 )
 
@@ -50,6 +51,24 @@ var parentCases = []testCase{
 			of[l.Resource] += l.Charged
 		}
 		within(w, "what the dear child got", of["child9"], of["child0"], 1500)
+	}},
+	{name: "parent/a-child-that-waits-for-its-own-rate-holds-up-no-other", run: func(w *world) {
+		family(w, 10, 2)
+		w.resource(queue.Resource{Name: "child0", Parent: "par", Rate: flow.Rate{N: 1, Per: time.Hour}})
+		of := map[spillway.ResourceName]int64{}
+		for _, l := range flood(w, 10*time.Second) {
+			of[l.Resource] += l.Charged
+		}
+		equal(w, "what child0 got", of["child0"], 1)
+		within(w, "what child1 got", of["child1"], 85, 105)
+	}},
+	{name: "parent/a-block-is-its-childs", run: func(w *world) {
+		family(w, 100, 2)
+		for len(w.some(1)) > 0 {
+		}
+		w.wait(w.none())
+		w.one() // draws a block of 10; the other child goes first from here on
+		equal(w, "leases of the rest of the block", len(w.some(20)), 9)
 	}},
 	{name: "parent/a-block-is-void-after-its-time", run: func(w *world) {
 		family(w, 100, 2)

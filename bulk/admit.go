@@ -191,7 +191,7 @@ func (e *Engine) AppendFromStart(ctx context.Context, id spillway.GroupID, src S
 		hash = chain(hash, row)
 	}
 	if hash != g.Hash {
-		return g.Total, spillway.Errorf(spillway.CodeSourceChanged, "the source has changed within the %d rows that were read from it before", g.Total)
+		return g.Total, spillway.Errorf(spillway.CodeSourceChanged, "the source has changed: row %d or one before it is not what was read before", g.Total)
 	}
 	return e.upload(ctx, g, src)
 }

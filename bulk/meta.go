@@ -103,7 +103,7 @@ func (e *Engine) find(ctx context.Context, id spillway.GroupID) (ledger.Group, e
 		return ledger.Group{}, err
 	}
 	if len(groups) == 0 {
-		return ledger.Group{}, spillway.Errorf(spillway.CodeNotFound, "there is no group %s", id)
+		return ledger.Group{}, spillway.Errorf(spillway.CodeNotFound, "there is no group %q", id)
 	}
 	return groups[0], nil
 }

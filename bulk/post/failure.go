@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -24,6 +25,9 @@ func retry(format string, args ...any) *bulk.Failure {
 // only upon one to which nothing was written (see newTransport).
 func (h *handler) broken(ctx context.Context, began time.Time, connected bool, err error) error {
 	f := retry("%v", err)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		f.Reason = "the connection broke off before there was an answer"
+	}
 	dialled := failedDial(err)
 	f.Certain = !connected || dialled
 	switch reason := wire.StopReason(ctx, began); {

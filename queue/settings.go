@@ -10,8 +10,9 @@ import (
 // Group is what the queue knows of a group: a handful of numbers, whatever
 // its size.
 type Group struct {
-	ID       spillway.GroupID
-	Version  int64
+	ID      spillway.GroupID
+	Version int64
+	// Tenant, Resource, Action and Submitted stay as they were first put.
 	Tenant   spillway.TenantID
 	Resource spillway.ResourceName
 	Action   spillway.ActionName

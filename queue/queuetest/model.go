@@ -185,12 +185,7 @@ func (m *model) configure() {
 	for _, r := range m.resources {
 		s.Resources = append(s.Resources, r.set)
 	}
-	for _, a := range m.actions {
-		s.Actions = append(s.Actions, *a)
-	}
-	for _, t := range m.tenants {
-		s.Tenants = append(s.Tenants, *t)
-	}
+	s.Actions, s.Tenants = values(m.actions), values(m.tenants)
 	m.must(m.q.Configure(context.Background(), m.now, s))
 }
 

@@ -161,20 +161,14 @@ func (m *model) reconfigure() {
 		a.Order = one(m, queue.Shortest, queue.Even)
 		a.Batch = one(m, int64(1), 10, 200)
 	}
-	m.do("configure %+v %+v %+v", r.set, m.settingsOf(m.actions), m.settingsOf2(m.tenants))
+	m.do("configure %+v %+v %+v", r.set, values(m.actions), values(m.tenants))
 	m.configure()
 }
 
-func (m *model) settingsOf(as []*queue.Action) (out []queue.Action) {
-	for _, a := range as {
-		out = append(out, *a)
-	}
-	return out
-}
-
-func (m *model) settingsOf2(ts []*queue.Tenant) (out []queue.Tenant) {
-	for _, t := range ts {
-		out = append(out, *t)
+// values is what pointers point to.
+func values[T any](pointers []*T) (out []T) {
+	for _, p := range pointers {
+		out = append(out, *p)
 	}
 	return out
 }

@@ -1,5 +1,6 @@
 # make lists what there is. Everything works with Go alone; tools come by their go.mod.
 GO      ?= go
+CHAOS   ?= 2m
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X main.version=$(VERSION)
 LINT    := bin/golangci-lint
@@ -9,7 +10,7 @@ LINT    := bin/golangci-lint
 RACE    := ./flow/... ./queue/... ./ledger/... ./bulk/... ./server/... ./internal/...
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fmt archtest check bench chaos fuzz-short dist examples deadcode clean
+.PHONY: help build test race lint fmt archtest check bench chaos scale fuzz-short dist examples deadcode clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,8 +44,12 @@ check: test lint race archtest ## what must pass before a change goes in
 bench: ## the figures of docs/benchmarks.md
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-chaos: ## kill -9, full disks and lost stores, many times over
-	$(GO) test -count=10 -timeout 30m -run 'Chaos|Kill|Crash' ./...
+chaos: ## kill -9, full disks and lost stores, many times over (CHAOS=2m: how long the kills go on)
+	SPILLWAY_CHAOS=$(CHAOS) $(GO) test -count=1 -timeout 60m -run 'Chaos' ./bulk/
+	$(GO) test -count=10 -timeout 30m -run 'Kill|Crash|Fail|Lost' ./...
+
+scale: ## ten million rows, of which 1 % fails, through the engine in virtual time
+	SPILLWAY_ROWS=10000000 $(GO) test -count=1 -timeout 30m -v -run 'FewFailures' ./bulk/
 
 fuzz-short: ## every fuzz target for ten seconds
 	@$(GO) test -list '^Fuzz' ./... | awk '/^Fuzz/ {t[n++]=$$1} /^ok/ {for (i=0;i<n;i++) print $$2, t[i]; n=0}' | \

@@ -110,9 +110,29 @@ func (c Config) validate() error {
 			return spillway.Errorf(spillway.CodeInvalid, "resource %q: concurrency and weight must not be negative", r.Name)
 		}
 	}
+	if err := c.validateParents(); err != nil {
+		return err
+	}
 	for t, r := range c.Tenants {
 		if r.Weight < 0 || r.MaxGroups < 0 || r.MaxBytes < 0 {
 			return spillway.Errorf(spillway.CodeInvalid, "tenant %q: weight and limits must not be negative", t)
+		}
+	}
+	return nil
+}
+
+// maxParents bounds the parents above a resource.
+const maxParents = 4
+
+// validateParents refuses circles.
+func (c *Config) validateParents() error {
+	for _, r := range c.Resources {
+		at := r
+		for n := 0; at.Parent != ""; n++ {
+			if n == maxParents {
+				return spillway.Errorf(spillway.CodeInvalid, "resource %q: its parents form a circle, or are more than %d", r.Name, maxParents)
+			}
+			at = c.rule(at.Parent)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,7 +18,16 @@ import (
 	"github.com/spillway/spillway/bulk/bulktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(chaosLedger) != "" {
+		if err := chaosChild(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // once is a handler that counts deliveries and says OK.
 func ok(ctx context.Context, b *bulk.Batch) ([]spillway.Outcome, error) { return nil, nil }

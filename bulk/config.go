@@ -127,15 +127,24 @@ const maxParents = 4
 // validateParents refuses circles.
 func (c *Config) validateParents() error {
 	for _, r := range c.Resources {
-		at := r
-		for n := 0; at.Parent != ""; n++ {
-			if n == maxParents {
+		name := r.Parent
+		for n := 1; name != ""; n++ {
+			if n > maxParents {
 				return spillway.Errorf(spillway.CodeInvalid, "resource %q: its parents form a circle, or are more than %d", r.Name, maxParents)
 			}
-			at = c.rule(at.Parent)
+			name = c.parent(name)
 		}
 	}
 	return nil
+}
+
+// parent is the resource above one; a pattern that fits its own parent is not
+// above itself.
+func (c *Config) parent(name spillway.ResourceName) spillway.ResourceName {
+	if p := c.rule(name).Parent; p != name {
+		return p
+	}
+	return ""
 }
 
 // rule is the first rule that fits a resource, an exact name before patterns.

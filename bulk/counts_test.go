@@ -65,7 +65,7 @@ func moody(seed uint64) bulk.Handler {
 		return r.IntN(n)
 	}
 	return func(ctx context.Context, b *bulk.Batch) ([]spillway.Outcome, error) {
-		if _, err := slow(time.Duration(draw(300)) * time.Millisecond)(ctx, b); err != nil {
+		if _, err := slow(time.Duration(draw(300))*time.Millisecond)(ctx, b); err != nil {
 			return nil, err
 		}
 		switch draw(20) {

@@ -79,9 +79,6 @@ func (e *Engine) ensure(ctx context.Context, name spillway.ResourceName, t spill
 		x := e.limitsLocked(r)
 		s.Resources = append(s.Resources, x)
 		r = x.Parent
-		if len(s.Resources) > maxParents {
-			break
-		}
 	}
 	e.resources.mu.Unlock()
 	if e.tenants.fresh(e, t) {
@@ -126,18 +123,12 @@ func (e *Engine) tellAll(ctx context.Context) error {
 	return e.tell(ctx, s)
 }
 
-// maxParents bounds the parents above a resource.
-const maxParents = 4
-
 // limitsLocked is a resource's settings as they hold now.
 func (e *Engine) limitsLocked(name spillway.ResourceName) queue.Resource {
 	rule := e.cfg.rule(name)
 	r := queue.Resource{
 		Name: name, Rate: rule.Rate, Window: rule.Window, Concurrency: rule.Concurrency,
-		Parent: rule.Parent, Weight: rule.Weight, Broken: e.breakers.open(name),
-	}
-	if r.Parent == name {
-		r.Parent = ""
+		Parent: e.cfg.parent(name), Weight: rule.Weight, Broken: e.breakers.open(name),
 	}
 	o := e.resources.overrides[name]
 	if o.Rate != nil {

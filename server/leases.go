@@ -40,7 +40,7 @@ type leasedJob struct {
 }
 
 type LeasePath struct {
-	Lease string `path:"lease" doc:"The lease's id." maxLength:"200"`
+	Lease string `path:"lease" doc:"The lease's id." maxLength:"8192"`
 }
 
 type settlement struct {

@@ -62,28 +62,45 @@ func (r *runner) over(e *end) bool {
 }
 
 // stall notices a run that does not go on because the ledger takes no writes.
+// On a full disk small writes may pass while large ones fail, so an error
+// counts until it has been away for a while.
 type stall struct {
-	since time.Time
+	err   error
+	seen  time.Time // when err was last there
+	since time.Time // of this error, or of the last progress under it
 	final int64
 }
 
+// calmAfter is how long an error must be away to be forgotten.
+const calmAfter = 10 * time.Second
+
 func (s *stall) stuck(now time.Time, final int64, ready, read error) error {
-	err := errors.Join(ready, read)
-	if err == nil || final != s.final || s.since.IsZero() {
-		s.since, s.final = now, final
+	switch err := errors.Join(ready, read); {
+	case err != nil:
+		if s.err == nil {
+			s.since = now
+		}
+		s.err, s.seen = err, now
+	case now.Sub(s.seen) > calmAfter:
+		s.err = nil
+	}
+	if final != s.final {
+		s.final, s.since = final, now
+	}
+	if s.err == nil || now.Sub(s.since) < stuckAfter {
 		return nil
 	}
-	if now.Sub(s.since) < stuckAfter {
-		return nil
-	}
-	return err
+	return s.err
 }
 
 // stopping says that a signal came.
 func (r *runner) stopping(n int) {
 	text := "stopping at once"
 	if n == 1 {
-		text = fmt.Sprintf("stopping: waiting for %d batches, at most %v; press Ctrl-C again to stop at once", r.engine.Busy(), r.cmd.Drain)
+		text = "stopping"
+		if n := r.engine.Busy(); n > 0 {
+			text = fmt.Sprintf("stopping: batches in hand: %d, waiting for them at most %v; press Ctrl-C again to stop at once", n, r.cmd.Drain)
+		}
 	}
 	r.rep.note(event{Type: "stopping", Group: r.group.ID, Message: text})
 }

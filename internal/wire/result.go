@@ -11,7 +11,7 @@ import (
 )
 
 // MaxRetryAfter bounds what a result may ask for; more is cut to it.
-const MaxRetryAfter = 30 * 24 * time.Hour
+const MaxRetryAfter = 7 * 24 * time.Hour
 
 type result struct {
 	Index      *int64          `json:"index"`

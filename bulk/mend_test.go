@@ -169,7 +169,7 @@ func TestSweepFindsWhatNobodyCompleted(t *testing.T) {
 			var refuse atomic.Bool
 			var calls atomic.Int64
 			refuse.Store(true)
-			c := bulk.Config{Logger: quiet, Callbacks: func(context.Context, string, string, bool, []byte) error { calls.Add(1); return nil }}
+			c := bulk.Config{Logger: quiet, Callbacks: func(context.Context, bulk.Message) error { calls.Add(1); return nil }}
 			b := bulktest.NewWrapped(t, c, func(l ledger.Ledger, q queue.Queue) (ledger.Ledger, queue.Queue) { return late{l, &refuse}, q })
 			b.Handle("tag", bulk.Action{Batch: 10}, ok)
 			b.Start()

@@ -61,8 +61,12 @@ func (e *Engine) restated(x ledger.Indexed) queue.Group {
 	return q
 }
 
-// restate tells the queue anew what the ledger holds of a group.
+// restate tells the queue anew what the ledger holds of a group: it lost a
+// lease, and if it lost everything, its settings too.
 func (e *Engine) restate(ctx context.Context, id spillway.GroupID) error {
+	if err := e.tellAll(ctx); err != nil {
+		return err
+	}
 	page, err := e.ledger.Index(ctx, time.Now(), ledger.IndexQuery{IDs: []spillway.GroupID{id}})
 	if err != nil || len(page) == 0 {
 		return err

@@ -102,3 +102,32 @@ func testCheckpoint(b *bench) {
 	b.settle("g", outcome(spillway.Failed, 4000))
 	at(4001)
 }
+
+// What Find answers is of one moment, while outcomes come in: jobs are settled
+// in order, so the checkpoint is always the number of successes.
+func testFindSnapshot(b *bench) {
+	b.group("g", 1000)
+	done := make(chan error)
+	go func() {
+		for i := range int64(200) {
+			_, err := b.l.Settle(b.ctx(), b.now, []ledger.Settlement{{Group: "g", Outcomes: []ledger.Outcome{outcome(spillway.OK, i)}}})
+			if err != nil {
+				done <- err
+				return
+			}
+		}
+		done <- nil
+	}()
+	for {
+		g := b.find("g")
+		if g.Counts.Checkpoint != g.Counts.Succeeded {
+			b.Errorf("checkpoint %d with %d successes", g.Counts.Checkpoint, g.Counts.Succeeded)
+		}
+		select {
+		case err := <-done:
+			b.ok(err)
+			return
+		default:
+		}
+	}
+}

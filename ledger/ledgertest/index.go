@@ -145,6 +145,24 @@ func testAdoptAtMostOnce(b *bench) {
 	}
 }
 
+// Chunks that look complete by their numbers, and are not.
+func testAdoptFullChunk(b *bench) {
+	b.group("intent", 3)
+	b.settle("intent", outcome(spillway.OK, 0, 1), again(spillway.Retry, 1, 2, b.now, 2))
+	b.verify("intent", spillway.Of(2), true)
+	b.create(newGroup("ragged"))
+	b.ok(b.append(ledger.Append{Group: "ragged", Rows: rows(0, 10), Bad: []ledger.BadRow{{Index: 8}}}).Err)
+	b.settle("ragged", outcome(spillway.OK, 0, 1, 2, 4))
+
+	out := b.index(ledger.IndexQuery{Adopt: true})
+	if x := out[0]; x.Group.Counts.InDoubt != 1 || x.Waiting != 0 {
+		b.Errorf("intent: %d in doubt, %d waiting; want 1, 0", x.Group.Counts.InDoubt, x.Waiting)
+	}
+	if x := out[1]; x.Next != 5 || x.Waiting != 1 {
+		b.Errorf("ragged: next %d, %d waiting; want 5, 1", x.Next, x.Waiting)
+	}
+}
+
 func testTenants(b *bench) {
 	b.group("a", 10)
 	b.group("b", 10)

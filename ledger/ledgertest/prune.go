@@ -170,3 +170,21 @@ func testPruneTenant(b *bench) {
 		b.Errorf("settings %v (%v), want them kept", s, err)
 	}
 }
+
+// A group that is half erased does not run, and is not taken up again.
+func testPruneTenantRunning(b *bench) {
+	b.group("g", 5000)
+	b.settle("g", outcome(spillway.OK, 4000))
+	out, err := b.l.Prune(b.ctx(), b.now, ledger.Prune{Tenant: "acme", Limit: 2})
+	b.ok(err)
+	if !out.More || out.Chunks != 2 {
+		b.Fatalf("pruned %+v, want 2 chunks and more to come", out)
+	}
+	if v := b.verify("g", spillway.One(4001, 4010), true); v.State.Runs() || v.Run != nil {
+		b.Errorf("it still runs: %+v", v)
+	}
+	if x := b.index(ledger.IndexQuery{Adopt: true}); len(x) != 0 {
+		b.Errorf("it is taken up again: %+v", x)
+	}
+	b.prune(ledger.Prune{Tenant: "acme"})
+}

@@ -169,7 +169,7 @@ func TestFirstSignalDrains(t *testing.T) {
 	p := start(t, dir, args...)
 	until(t, "the first batch", func() bool { return text(filepath.Join(dir, "began")) != "" })
 	_ = p.Process.Signal(syscall.SIGTERM)
-	until(t, "the announcement", func() bool { return strings.Contains(p.out.String(), "stopping: waiting for 1 batches") })
+	until(t, "the announcement", func() bool { return strings.Contains(p.out.String(), "stopping: waiting for the batches in hand (1)") })
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}

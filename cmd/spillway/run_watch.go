@@ -99,7 +99,7 @@ func (r *runner) stopping(n int) {
 	if n == 1 {
 		text = "stopping"
 		if n := r.engine.Busy(); n > 0 {
-			text = fmt.Sprintf("stopping: batches in hand: %d, waiting for them at most %v; press Ctrl-C again to stop at once", n, r.cmd.Drain)
+			text = fmt.Sprintf("stopping: waiting for the batches in hand (%d), at most %v; press Ctrl-C again to stop at once", n, r.cmd.Drain)
 		}
 	}
 	r.rep.note(event{Type: "stopping", Group: r.group.ID, Message: text})

@@ -51,6 +51,7 @@ func chaosChild() error {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(ctx, nil) }()
 	events, cancel := e.Subscribe()

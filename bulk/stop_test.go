@@ -166,18 +166,16 @@ func TestCutUploadIsNotSealed(t *testing.T) {
 			b.Start()
 			ctx, cancel := context.WithCancel(t.Context())
 			src := &cutting{rows: bulktest.Numbers(5000), at: at * 120, cut: cancel}
-			g, _, err := b.Engine.Submit(ctx, bulk.Submission{Action: "tag"}, src)
-			if err == nil || (g != nil && g.Sealed) {
-				t.Fatalf("cut off after %d of 5000 rows: %+v, %v", at*120, g, err)
-			}
-			groups, _, err := b.Groups(t.Context(), bulk.Filter{})
+			g, _, err := b.Open(ctx, bulk.Submission{Action: "tag"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, g := range groups {
-				if g.Sealed {
-					t.Fatalf("cut off after %d of 5000 rows: %+v", at*120, g)
-				}
+			if total, err := b.Append(ctx, g.ID, 0, src); err == nil {
+				t.Fatalf("cut off after %d of 5000 rows: %d were taken for all", at*120, total)
+			}
+			src = &cutting{rows: bulktest.Numbers(5000), at: at * 120, cut: cancel}
+			if g, _, err := b.Engine.Submit(ctx, bulk.Submission{Action: "tag"}, src); err == nil || (g != nil && g.Sealed) {
+				t.Fatalf("cut off after %d of 5000 rows: %+v, %v", at*120, g, err)
 			}
 		})
 	}

@@ -22,7 +22,7 @@ func (l *Ledger) Find(ctx context.Context, f ledger.Filter) (out []ledger.Group,
 	}
 	err = l.snapshot(ctx, func(s *session, v *view) error {
 		text, args := findQuery(f)
-		groups, err := readGroups(s, text, args)
+		groups, err := readGroups(s, len(f.IDs) <= 1, text, args)
 		if err != nil {
 			return err
 		}
@@ -44,9 +44,14 @@ func (l *Ledger) Find(ctx context.Context, f ledger.Filter) (out []ledger.Group,
 	return out, next, nil
 }
 
-// readGroups reads the rows of groups, without counts.
-func readGroups(s *session, text string, args []any) (groups []*group, err error) {
-	err = s.eachOnce(func(scan func(...any) error) error {
+// readGroups reads the rows of groups, without counts. keep keeps the query
+// prepared: it is one of few.
+func readGroups(s *session, keep bool, text string, args []any) (groups []*group, err error) {
+	each := s.eachOnce
+	if keep {
+		each = s.each
+	}
+	err = each(func(scan func(...any) error) error {
 		g, err := scanGroup(scan)
 		groups = append(groups, g)
 		return err

@@ -54,7 +54,7 @@ func indexQuery(q ledger.IndexQuery, columns string) (text string, args []any) {
 
 func (l *Ledger) indexPage(s *session, v *view, q ledger.IndexQuery) ([]ledger.Indexed, error) {
 	text, args := indexQuery(q, groupColumns)
-	groups, err := readGroups(s, text, args)
+	groups, err := readGroups(s, len(q.IDs) <= 1, text, args)
 	if err != nil {
 		return nil, err
 	}

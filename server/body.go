@@ -30,8 +30,9 @@ type body struct {
 	}
 }
 
-// discardTime bounds how long the rest of a body that nobody wants is read.
-const discardTime = 5 * time.Second
+// discardTime bounds how long the rest of a body that nobody wants is read; the
+// answer goes out after it.
+const discardTime = time.Second
 
 func (s *Server) boundBody(x *exchange) *body {
 	return &body{ReadCloser: x.r.Body, rc: x.w.rc, whole: s.opts.BodyTimeout}

@@ -150,15 +150,19 @@ func TestMetrics(t *testing.T) {
 
 // A stop ends long polls, event streams and uploads; nothing hangs.
 func TestStop(t *testing.T) {
-	polling := make(chan struct{})
+	// A connection that was not accepted yet would be reset, not answered.
+	polling, uploading := make(chan struct{}), make(chan struct{})
 	fake := &fakeEngine{
 		lease: func(ctx context.Context) (*bulk.Pulled, error) {
 			close(polling)
 			<-ctx.Done()
 			return nil, nil
 		},
-		group:  func(id spillway.GroupID) (*bulk.Group, error) { return &bulk.Group{ID: id}, nil },
-		append: drain,
+		group: func(id spillway.GroupID) (*bulk.Group, error) { return &bulk.Group{ID: id}, nil },
+		append: func(src bulk.Source) (int64, error) {
+			close(uploading)
+			return drain(src)
+		},
 	}
 	s := newServer(t, fake, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -186,6 +190,7 @@ func TestStop(t *testing.T) {
 	}()
 	fmt.Fprint(pw, "id\n1\n")
 	<-polling
+	<-uploading
 	cancel()
 	(<-polled).problem(http.StatusServiceUnavailable, "unavailable")
 	(<-uploaded).problem(http.StatusServiceUnavailable, "unavailable")

@@ -33,6 +33,7 @@ func runRandom(t *testing.T, store func(t *testing.T) Store) {
 	}
 	for i, seed := range seeds {
 		t.Run(fmt.Sprint(i+1), func(t *testing.T) {
+			t.Parallel()
 			r := &random{
 				bench: &bench{T: t, store: store(t), now: epoch},
 				Rand:  rand.New(rand.NewPCG(seed, 0)), m: newModel(),

@@ -18,6 +18,7 @@ type Store struct {
 func Run(t *testing.T, store func(t *testing.T) Store) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel() // most of the time goes into waiting for the disk
 			b := &bench{T: t, store: store(t), now: epoch}
 			b.open()
 			t.Cleanup(b.close)

@@ -50,7 +50,7 @@ func errInUse(path, holder string) error {
 		who = "process " + holder
 	}
 	return spillway.Errorf(spillway.CodeLedgerInUse,
-		"the ledger %s is in use by %s: give --server with that server's URL, or stop it first", path, who)
+		"the ledger %s is in use by %s: stop it first; if it is a server, the other verbs reach it with --server URL", path, who)
 }
 
 // release gives the file up. The lock file is left: removing it would let two

@@ -19,20 +19,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func store(o sqlledger.Options) func(t *testing.T) ledgertest.Store {
-	return func(t *testing.T) ledgertest.Store {
+func TestConformance(t *testing.T) {
+	ledgertest.Run(t, func(t *testing.T) ledgertest.Store {
 		path := filepath.Join(t.TempDir(), "ledger.db")
 		return ledgertest.Store{Open: func() (ledger.Ledger, error) {
-			return sqlledger.OpenSQLite(context.Background(), path, o)
+			return sqlledger.OpenSQLite(context.Background(), path, sqlledger.Options{})
 		}}
-	}
-}
-
-func TestConformance(t *testing.T) {
-	ledgertest.Run(t, store(sqlledger.Options{}))
-}
-
-// Without a cache every row comes from the file.
-func TestConformanceUncached(t *testing.T) {
-	ledgertest.Run(t, store(sqlledger.Options{CacheBytes: -1}))
+	})
 }

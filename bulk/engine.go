@@ -135,7 +135,7 @@ func (e *Engine) drain(hard <-chan struct{}, kill context.CancelCauseFunc) {
 	select {
 	case <-done:
 	case <-wait.C:
-		e.log.Error("handlers go on after their context has ended; they are left behind", "workers", e.pool.busy.Load())
+		e.log.Error("work in hand did not end in time and is left behind; what was recorded is safe", "deliveries", e.pool.busy.Load())
 	}
 }
 

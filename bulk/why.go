@@ -45,6 +45,9 @@ func (e *Engine) whyEngine(g ledger.Group) *Why {
 	case g.Counts.Final() >= g.Total && !g.Sealed:
 		return &Why{Code: "receiving", Reason: "Every row so far is done; the upload is not sealed yet."}
 	}
+	if e.cfg.ReadOnly {
+		return &Why{Code: "read_only", Reason: "This process only reads the ledger: the one that runs the group knows why. Ask it with --server URL."}
+	}
 	if err := e.health.ledgerErr(); err != nil {
 		return &Why{Code: string(spillway.CodeOf(err)), Reason: "The ledger does not take writes, so no work is claimed: " + err.Error()}
 	}

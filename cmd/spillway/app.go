@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -84,7 +85,11 @@ func run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.
 	}
 	k, err := parser.Parse(args)
 	if err != nil {
-		fmt.Fprintf(stderr, "spillway: %s\n", explainParse(parser, args, err))
+		fmt.Fprintf(stderr, "spillway: %s\n", explainParse(parser, err))
+		return exitUsage
+	}
+	if flag := emptyFlag(k); flag != "" {
+		fmt.Fprintf(stderr, "spillway: --%s is given and empty: leave it out, or give it a value\n", flag)
 		return exitUsage
 	}
 	logs := &swapWriter{w: stderr}
@@ -104,7 +109,7 @@ func run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.
 }
 
 // explainParse turns an unknown verb into a list of the known ones.
-func explainParse(parser *kong.Kong, args []string, err error) string {
+func explainParse(parser *kong.Kong, err error) string {
 	var parse *kong.ParseError
 	msg := err.Error()
 	if !errors.As(err, &parse) {
@@ -124,6 +129,17 @@ func explainParse(parser *kong.Kong, args []string, err error) string {
 		return fmt.Sprintf("%s needs a verb: %s", node.FullPath(), strings.Join(known, ", "))
 	}
 	return fmt.Sprintf("%s (see %s -h)", msg, node.FullPath())
+}
+
+// emptyFlag is a flag that was given without text, as --rate "$RATE" is when
+// RATE is not set: to take it for not given would run without a limit.
+func emptyFlag(k *kong.Context) string {
+	for _, p := range k.Path {
+		if p.Flag != nil && p.Flag.Target.Kind() == reflect.String && p.Flag.Target.String() == "" {
+			return p.Flag.Name
+		}
+	}
+	return ""
 }
 
 func children(n *kong.Node) []string {

@@ -38,6 +38,7 @@ type delivery struct {
 
 	// The settler's alone.
 	finished int64
+	heard    spillway.Spans // jobs whose outcome the ledger accepted
 	retries  []queue.Retry // accepted by the ledger
 }
 

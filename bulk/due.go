@@ -98,8 +98,9 @@ func (e *Engine) expire(ctx context.Context, id spillway.GroupID) error {
 			e.countFinal(m, 0, x.Finished.Len())
 		}
 	}
+	// The queue hands out nothing of it and asks again for what is left, so
+	// there is nothing to tell it before the group has ended.
 	e.watch.check(id)
-	e.reindex(ctx, id)
 	return nil
 }
 

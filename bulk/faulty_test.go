@@ -14,6 +14,8 @@ import (
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
 	"github.com/spillway/spillway/bulk/bulktest"
+	"github.com/spillway/spillway/ledger"
+	"github.com/spillway/spillway/queue"
 )
 
 // quiet keeps what an engine says of faults out of the test's log.
@@ -205,6 +207,38 @@ func TestLostAnswersOfClaimsAreAskedForAgain(t *testing.T) {
 		}
 		if m := b.Metrics(); m.Reclaimed > 0 {
 			t.Errorf("%d leases were left to expire", m.Reclaimed)
+		}
+	})
+}
+
+// unreadable is a ledger that often cannot read payloads.
+type unreadable struct {
+	ledger.Ledger
+	f *faults
+}
+
+func (l unreadable) Payload(ctx context.Context, j []ledger.JobSet) ([]ledger.Payload, error) {
+	return answer(ctx, l.f, "payload", func() ([]ledger.Payload, error) { return l.Ledger.Payload(ctx, j) })
+}
+
+// What was never handed out is never in doubt, although its intent was recorded.
+func TestWhatWasNotHandedOutIsNotInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaults(t, 5, 0.3, 0, 0)
+		b := bulktest.NewWrapped(t, bulk.Config{Workers: 8, Logger: quiet}, func(l ledger.Ledger, q queue.Queue) (ledger.Ledger, queue.Queue) {
+			return unreadable{l, f}, q
+		})
+		var ran runs
+		b.Handle("send", bulk.Action{Batch: 10, Delivery: spillway.AtMostOnce}, ran.then(slow(10*time.Millisecond)))
+		b.Start()
+		g := b.Submit(bulk.Submission{Action: "send"}, bulktest.Numbers(1000))
+		if g = finish(t, b, g.ID); g.Succeeded != 1000 {
+			t.Errorf("got %+v", g)
+		}
+		for i, n := range ran.count {
+			if n != 1 {
+				t.Fatalf("job %d was handed out %d times", i, n)
+			}
 		}
 	})
 }

@@ -216,3 +216,21 @@ func TestReportedOutcomesSurviveACrashInMidBatch(t *testing.T) {
 		})
 	}
 }
+
+// What is in a worker's hands when its group expires keeps its own outcome.
+func TestExpiryLeavesWhatIsInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := bulktest.New(t, bulk.Config{Workers: 4})
+		b.Handle("tag", bulk.Action{Batch: 10}, func(ctx context.Context, x *bulk.Batch) ([]spillway.Outcome, error) {
+			if _, err := slow(4*time.Second)(ctx, x); err != nil {
+				return nil, err
+			}
+			return []spillway.Outcome{{Index: x.Jobs[0].Index, Status: spillway.Retry, Error: "too late for another"}}, nil
+		})
+		b.Start()
+		g := b.Submit(bulk.Submission{Action: "tag", Expires: time.Now().Add(2 * time.Second)}, bulktest.Numbers(100))
+		if g = finish(t, b, g.ID); g.Succeeded != 27 || g.Skipped != 73 {
+			t.Errorf("30 were in hand at the expiry, 3 of them ask for a retry: %+v", g)
+		}
+	})
+}

@@ -148,6 +148,30 @@ func TestLostIndexIsRebuiltWithItsSettings(t *testing.T) {
 	}
 }
 
+// A lease that is no longer known says that the index was lost, long before the
+// reconciler looks.
+func TestLostLeasesTellOfALostIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &swapped{}
+		b := bulktest.NewWrapped(t, bulk.Config{Workers: 8, Logger: quiet},
+			func(l ledger.Ledger, q queue.Queue) (ledger.Ledger, queue.Queue) { s.now = q; return l, s })
+		b.Handle("tag", bulk.Action{Batch: 10, Backoff: time.Second}, func(ctx context.Context, x *bulk.Batch) ([]spillway.Outcome, error) {
+			if x.Jobs[0].Attempt == 1 {
+				_, _ = slow(time.Second)(ctx, x)
+				return all(x, spillway.Outcome{Status: spillway.Retry}), nil
+			}
+			return nil, nil
+		})
+		b.Start()
+		g := b.Submit(bulk.Submission{Action: "tag"}, bulktest.Numbers(600))
+		time.Sleep(1500 * time.Millisecond)
+		s.lose()
+		if g = finish(t, b, g.ID); g.Succeeded != 600 || g.FinishedAt.Sub(g.CreatedAt) > 30*time.Second {
+			t.Errorf("after %v: %+v", g.FinishedAt.Sub(g.CreatedAt), g)
+		}
+	})
+}
+
 // late is a ledger that does not complete groups while it is told not to.
 type late struct {
 	ledger.Ledger

@@ -84,6 +84,7 @@ func (d *delivery) lostOutcomes(once bool, v ledger.Verdict) []ledger.Outcome {
 		if p.NotBefore.After(d.lease.Granted) {
 			// Its worker did settle: the ledger knows, and the queue did not hear.
 			d.retries = append(d.retries, queue.Retry{Jobs: p.Jobs, NotBefore: p.NotBefore, Single: p.Lost >= singleFrom})
+			d.heard = d.heard.Union(p.Jobs)
 			continue
 		}
 		o := ledger.Outcome{Jobs: p.Jobs, Status: spillway.Retry, Reason: "the worker was lost", Plan: p}

@@ -134,9 +134,10 @@ func (e *Engine) settle(ctx context.Context, batch []*settleRequest) {
 	}()
 	recorded := e.record(ctx, batch)
 	var ends []queue.Settlement
+	var ended []*delivery
 	for _, r := range recorded {
 		if r.end {
-			ends = append(ends, r.d.settlement())
+			ends, ended = append(ends, r.d.settlement()), append(ended, r.d)
 		}
 	}
 	if len(ends) == 0 {
@@ -147,9 +148,10 @@ func (e *Engine) settle(ctx context.Context, batch []*settleRequest) {
 		e.log.Warn("the queue does not answer; the outcomes are safe and the leases will expire", "leases", len(ends), "err", err)
 	}
 	for i, ok := range held {
-		if !ok && len(ends[i].Retries)+len(ends[i].Return) > 0 {
-			// The lease was lost, and the ledger took its word all the same: the
-			// queue has to learn what waits there.
+		// The ledger took the word of a lease that was lost, or did not take all
+		// of one that is held because a lost one had come first: the queue has to
+		// learn what waits there.
+		if lost := !ok && len(ended[i].retries) > 0; lost || len(ended[i].run.Minus(ended[i].heard)) > 0 {
 			e.watch.restate(ends[i].Group)
 		}
 	}
@@ -206,6 +208,7 @@ func (e *Engine) merged(r *settleRequest, m ledger.Merged) {
 	d := r.d
 	r.recorded = true
 	d.finished += m.Finished.Len()
+	d.heard = d.heard.Union(m.Finished).Union(m.Planned)
 	for _, o := range r.settlement.Outcomes {
 		if o.Status.Final() || o.Status == spillway.InDoubt {
 			continue

@@ -159,23 +159,24 @@ func TestRestartInMidUploadGoesOn(t *testing.T) {
 
 // An upload whose client goes away is never taken for the whole.
 func TestCutUploadIsNotSealed(t *testing.T) {
-	for at := range 40 {
+	for k := range 60 {
+		at := 1000 + k // while a full segment is being written
 		synctest.Test(t, func(t *testing.T) {
 			b := bulktest.New(t, bulk.Config{Workers: 4})
 			b.Handle("tag", bulk.Action{Batch: 10}, ok)
 			b.Start()
 			ctx, cancel := context.WithCancel(t.Context())
-			src := &cutting{rows: bulktest.Numbers(5000), at: at * 120, cut: cancel}
 			g, _, err := b.Open(ctx, bulk.Submission{Action: "tag"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if total, err := b.Append(ctx, g.ID, 0, src); err == nil {
-				t.Fatalf("cut off after %d of 5000 rows: %d were taken for all", at*120, total)
+			if total, err := b.Append(ctx, g.ID, 0, &cutting{rows: bulktest.Numbers(5000), at: at, cut: cancel}); err == nil {
+				t.Fatalf("cut off after %d of 5000 rows: %d were taken for all", at, total)
 			}
-			src = &cutting{rows: bulktest.Numbers(5000), at: at * 120, cut: cancel}
+			ctx, cancel = context.WithCancel(t.Context())
+			src := &cutting{rows: bulktest.Numbers(5000), at: at, cut: cancel}
 			if g, _, err := b.Engine.Submit(ctx, bulk.Submission{Action: "tag"}, src); err == nil || (g != nil && g.Sealed) {
-				t.Fatalf("cut off after %d of 5000 rows: %+v, %v", at*120, g, err)
+				t.Fatalf("cut off after %d of 5000 rows: %+v, %v", at, g, err)
 			}
 		})
 	}

@@ -159,7 +159,11 @@ func TestRestartInMidUploadGoesOn(t *testing.T) {
 
 // An upload whose client goes away is never taken for the whole.
 func TestCutUploadIsNotSealed(t *testing.T) {
-	for k := range 60 {
+	tries := 60
+	if testing.Short() {
+		tries = 15
+	}
+	for k := range tries {
 		at := 1000 + k // while a full segment is being written
 		synctest.Test(t, func(t *testing.T) {
 			b := bulktest.New(t, bulk.Config{Workers: 4})

@@ -63,10 +63,7 @@ func TestThrottledJobsUseNoAttemptAndComeBackStaggered(t *testing.T) {
 
 // A storm of retries stays bounded in the queue, is fed back, and ends right.
 func TestRetryStormStaysBounded(t *testing.T) {
-	n := int64(100_000)
-	if testing.Short() {
-		n = 10_000
-	}
+	const n = 100_000
 	synctest.Test(t, func(t *testing.T) {
 		b := bulktest.New(t, bulk.Config{Workers: 16})
 		var ran runs
@@ -76,7 +73,7 @@ func TestRetryStormStaysBounded(t *testing.T) {
 				return nil, errors.New("no")
 			}))
 		b.Start()
-		g := b.Submit(bulk.Submission{Action: "tag"}, bulktest.Numbers(int(n)))
+		g := b.Submit(bulk.Submission{Action: "tag"}, bulktest.Numbers(n))
 		stop := watch(t, b, time.Second, g.ID)
 		entries, parked := 0, int64(0)
 		for g.FinishedAt == nil {
@@ -97,7 +94,7 @@ func TestRetryStormStaysBounded(t *testing.T) {
 		if g.Failed != n || entries > queue.MaxEntries || parked == 0 {
 			t.Errorf("%d entries, %d parked: %+v", entries, parked, g)
 		}
-		for i := range n {
+		for i := range int64(n) {
 			if ran.count[i] != 3 {
 				t.Fatalf("job %d ran %d times", i, ran.count[i])
 			}

@@ -13,6 +13,8 @@ type dialect struct {
 	words *strings.Replacer
 	// begin starts a transaction that writes.
 	begin string
+	// tidy is called now and then by the writer, between transactions.
+	tidy func(*writer) error
 	// classify says what kind of failure an error is.
 	classify func(error) fault
 }

@@ -20,6 +20,7 @@ var dialectSQLite = dialect{
 		"{{blob}}", "BLOB",
 	),
 	begin:    "BEGIN IMMEDIATE", // a read that turns into a write would fail, not wait
+	tidy:     tidySQLite,
 	classify: classifySQLite,
 }
 
@@ -58,13 +59,15 @@ const (
 	walPages = 4096
 	// walBytes is what the log is cut to after it grew longer.
 	walBytes = 64 << 20
+	// walLimit is the size above which the log is emptied by force.
+	walLimit = 4 * walBytes
 	// writerCache and readerCache are SQLite's page caches, in KiB.
 	writerCache, readerCache = 16 << 10, 2 << 10
 )
 
 // dsnSQLite is the data source name of a file.
 func dsnSQLite(path string, a access, busy time.Duration) string {
-	q := url.Values{"_busy_timeout": {strconv.FormatInt(busy.Milliseconds(), 10)}}
+	q := url.Values{"_busy_timeout": {milliseconds(busy)}}
 	pragma := func(name string, value int) {
 		q.Add("_pragma", name+"("+strconv.Itoa(value)+")")
 	}
@@ -74,6 +77,7 @@ func dsnSQLite(path string, a access, busy time.Duration) string {
 		q.Set("_txlock", "immediate")
 		pragma("page_size", pageSize)
 		pragma("cache_size", -writerCache)
+		pragma("secure_delete", 1) // what is erased is overwritten; only pruning deletes
 		pragma("wal_autocheckpoint", walPages)
 		pragma("journal_size_limit", walBytes)
 		q.Set("_journal_mode", "WAL")
@@ -89,3 +93,5 @@ func dsnSQLite(path string, a access, busy time.Duration) string {
 	}
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -298,3 +298,49 @@ func TestForeignLock(t *testing.T) {
 		t.Errorf("after the lock: %+v, %v", g, err)
 	}
 }
+
+// What is erased cannot be found in the file either.
+func TestErasedFromFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger.db")
+	l := open(t, path, sqlledger.Options{})
+	fillSome(t, l)
+	secret := ledger.NewGroup{ID: "s", Tenant: "secret-tenant", Action: "a", Resource: "r", Key: "secret-key"}
+	if _, err := l.Create(ctx, time.Now(), []ledger.NewGroup{secret}); err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(0); at < 20_000; at += 1000 {
+		if _, err := l.Append(ctx, time.Now(), []ledger.Append{{Group: "s", Offset: at, Rows: chunkRows(uint64(at))}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := l.Settle(ctx, time.Now(), []ledger.Settlement{{Group: "s", Outcomes: []ledger.Outcome{
+		{Jobs: spillway.Of(3), Status: spillway.Failed, Reason: "secret-reason"},
+	}}}); err != nil {
+		t.Fatal(err)
+	}
+	holds := func() (found int) {
+		t.Helper()
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Count(content, []byte("secret-")) + bytes.Count(content, []byte("@example.com"))
+	}
+	db := raw(t, path)
+	run(t, db, "PRAGMA wal_checkpoint(PASSIVE)")
+	if holds() == 0 {
+		t.Fatal("nothing to be erased is in the file: the test is blind")
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := l.Prune(ctx, time.Now(), ledger.Prune{Tenant: "secret-tenant"}); err != nil || out.More {
+		t.Fatal(out, err)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := holds(); n != 0 {
+		t.Errorf("%d traces of the erased tenant are in the file", n)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -250,5 +251,43 @@ func TestDiskFullSpares(t *testing.T) {
 	}
 	if g := found(t, l); g.Total != 10 || g.Counts.Succeeded != 9 {
 		t.Errorf("found %+v", g)
+	}
+}
+
+// The log is emptied by force when it has grown too long, while others read.
+func TestLogBounded(t *testing.T) {
+	l := opened(t)
+	l.writer.walLimit = 1 << 20
+	stop, done := make(chan struct{}), make(chan error)
+	for range readerSessions {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					done <- nil
+					return
+				default:
+				}
+				if _, err := l.Verify(context.Background(), then, []ledger.Check{{Group: "g", Jobs: spillway.One(0, 10)}}); err != nil {
+					done <- err
+					return
+				}
+			}
+		}()
+	}
+	for i := range tidyEvery + 1 {
+		if err := add(l, 10+int64(i)*10, 10); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	for range readerSessions {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	i, err := os.Stat(l.path + "-wal")
+	if err != nil || i.Size() > l.writer.walLimit {
+		t.Errorf("the log is %d bytes long (%v), want %d at most", i.Size(), err, l.writer.walLimit)
 	}
 }

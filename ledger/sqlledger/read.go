@@ -18,8 +18,7 @@ func (l *Ledger) Read(ctx context.Context, q ledger.JobQuery) (jobs []ledger.Job
 	}
 	q.From = max(q.From, 0)
 	r := &reading{l: l, q: q}
-	err = l.snapshot(ctx, func(s *session, v *view) error {
-		v.release()
+	err = l.readAtOnce(ctx, func(s *session) error {
 		r.s = s
 		found, err := s.one([]any{&r.seq, &r.total}, selectExtent, string(q.Group))
 		if err != nil {

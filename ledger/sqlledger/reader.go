@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"sync"
 
 	"github.com/spillway/spillway"
 )
@@ -13,12 +12,10 @@ import (
 type readers struct {
 	db   *sql.DB
 	free chan *session // nil for one that is not open yet
-	mu   sync.Mutex    // guards all
-	all  map[*session]struct{}
 }
 
 func newReaders(db *sql.DB, n int) *readers {
-	r := &readers{db: db, free: make(chan *session, n), all: map[*session]struct{}{}}
+	r := &readers{db: db, free: make(chan *session, n)}
 	for range n {
 		r.free <- nil
 	}
@@ -39,9 +36,6 @@ func (r *readers) take(ctx context.Context) (*session, error) {
 		r.free <- nil
 		return nil, err
 	}
-	r.mu.Lock()
-	r.all[s] = struct{}{}
-	r.mu.Unlock()
 	return s, nil
 }
 
@@ -51,11 +45,21 @@ func (r *readers) give(s *session, err error) {
 		r.free <- s
 		return
 	}
-	r.mu.Lock()
-	delete(r.all, s)
-	r.mu.Unlock()
 	_ = s.close() // it is being thrown away because it failed
 	r.free <- nil
+}
+
+// pause waits until nobody reads, and lets nobody begin until resume is called.
+func (r *readers) pause() (resume func()) {
+	held := make([]*session, cap(r.free))
+	for i := range held {
+		held[i] = <-r.free
+	}
+	return func() {
+		for _, s := range held {
+			r.free <- s
+		}
+	}
 }
 
 func (r *readers) close() error {
@@ -84,24 +88,32 @@ func (l *Ledger) read(ctx context.Context, f func(*session) error) error {
 	return l.explain(err)
 }
 
-// snapshot runs f in a transaction that sees one state of the ledger. Until f
-// releases the view, the groups that it shows are of that very state; f must
-// have read from the database before, and must not keep it for long, because
-// commits wait for it.
+// readAtOnce runs f in a transaction: all that it reads is of one moment.
+func (l *Ledger) readAtOnce(ctx context.Context, f func(*session) error) error {
+	return l.read(ctx, func(s *session) error { return s.atOnce(f) })
+}
+
+func (s *session) atOnce(f func(*session) error) (err error) {
+	if err := s.control("BEGIN"); err != nil {
+		return err
+	}
+	defer func() {
+		if e := s.control("COMMIT"); err == nil {
+			err = e
+		}
+	}()
+	return f(s)
+}
+
+// snapshot is readAtOnce with the groups in memory. Until f releases the view,
+// what it shows is of the moment that the database shows; f must have read
+// from that before, and must not keep the view for long, because commits wait.
 func (l *Ledger) snapshot(ctx context.Context, f func(*session, *view) error) error {
-	return l.read(ctx, func(s *session) (err error) {
+	return l.read(ctx, func(s *session) error {
 		v := &view{l: l}
 		l.commit.RLock()
 		defer v.release()
-		if err := s.control("BEGIN"); err != nil {
-			return err
-		}
-		defer func() {
-			if e := s.control("COMMIT"); err == nil {
-				err = e
-			}
-		}()
-		return f(s, v)
+		return s.atOnce(func(s *session) error { return f(s, v) })
 	})
 }
 

@@ -23,8 +23,7 @@ func (l *Ledger) Waiting(ctx context.Context, id spillway.GroupID, by time.Time,
 	if limit <= 0 {
 		limit = defaultWaiting
 	}
-	err = l.snapshot(ctx, func(s *session, v *view) error {
-		v.release()
+	err = l.readAtOnce(ctx, func(s *session) error {
 		var seq, earliest int64
 		found, err := s.one([]any{&seq}, selectSeq, string(id))
 		if err != nil || !found {

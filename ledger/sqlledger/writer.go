@@ -34,9 +34,12 @@ type writer struct {
 	l       *Ledger
 	db      *sql.DB
 	session *session // nil after it failed
-	ended   chan struct{}
-	wake    chan struct{} // holds one token when there may be something to do
-	mu      struct {
+	commits int      // since the last tidying
+	// walLimit is in bytes; a test lowers it.
+	walLimit int64
+	ended    chan struct{}
+	wake     chan struct{} // holds one token when there may be something to do
+	mu       struct {
 		sync.Mutex
 		first, uploads []*request
 		closing        bool
@@ -44,7 +47,7 @@ type writer struct {
 }
 
 func newWriter(l *Ledger, db *sql.DB, s *session) *writer {
-	return &writer{l: l, db: db, session: s, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return &writer{l: l, db: db, session: s, walLimit: walLimit, ended: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
 // write runs a request and waits for its commit. When ctx ends before the
@@ -135,6 +138,7 @@ func (w *writer) run() {
 				break
 			}
 			w.commit(next)
+			w.tidy()
 		}
 	}
 }
@@ -156,6 +160,19 @@ func (w *writer) commit(requests []*request) {
 		} else {
 			r.done <- errs[i]
 		}
+	}
+}
+
+// tidyEvery is the number of commits between two looks at the log's size.
+const tidyEvery = 256
+
+func (w *writer) tidy() {
+	if w.commits++; w.commits < tidyEvery || w.session == nil {
+		return
+	}
+	w.commits = 0
+	if err := w.l.dialect.tidy(w); err != nil {
+		w.l.options.Logger.Warn("ledger: the log could not be emptied; it will be tried again", "path", w.l.path, "err", err)
 	}
 }
 

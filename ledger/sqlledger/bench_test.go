@@ -57,7 +57,6 @@ func BenchmarkAppend(b *testing.B) {
 			b.SetBytes(int64(len(rows.Data)))
 			b.ReportAllocs()
 			var writer atomic.Int64
-			b.SetParallelism(writers)
 			var left atomic.Int64
 			left.Store(int64(b.N))
 			done := make(chan error)

@@ -9,14 +9,17 @@ import (
 )
 
 // A resource's breaker opens when the resource itself cannot be reached, or
-// when for breakerWindow every delivery on it failed as a whole, in at least
-// breakerGroups groups: one broken group is no sign of a broken resource. While it is open
-// the queue grants one probe a second, no attempt is used, and the first
-// delivery that does not fail as a whole closes it.
+// when for breakerWindow every delivery on it failed as a whole, in every group
+// that has work in hand there, and in at least breakerGroups: one broken group
+// is no sign of a broken resource. While it is open the queue grants one probe
+// a second, no attempt is used, and the first delivery that does not fail as a
+// whole closes it.
 const (
 	breakerWindow     = 10 * time.Second
 	breakerGroups     = 2
 	breakerDeliveries = 10
+	// breakerMemory is how many failing groups are told apart.
+	breakerMemory = 1000
 )
 
 // breaker is what was seen of one resource lately.
@@ -26,7 +29,7 @@ type breaker struct {
 	// The run of whole failures that goes on now.
 	since  time.Time
 	failed int
-	groups map[spillway.GroupID]bool // at most breakerGroups are kept
+	groups map[spillway.GroupID]bool
 }
 
 // breakers is the breakers of the resources that had failures lately.
@@ -52,7 +55,8 @@ func (b *breakers) cause(name spillway.ResourceName) string {
 }
 
 // note takes in how a delivery went, and answers whether the breaker moved.
-func (b *breakers) note(name spillway.ResourceName, group spillway.GroupID, now time.Time, whole, down bool, cause string) (moved bool) {
+// inHand lists the groups with work in hand on the resource.
+func (b *breakers) note(name spillway.ResourceName, group spillway.GroupID, now time.Time, whole, down bool, cause string, inHand func() []spillway.GroupID) (moved bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	x := b.byName[name]
@@ -65,17 +69,27 @@ func (b *breakers) note(name spillway.ResourceName, group spillway.GroupID, now 
 		b.byName[name] = x
 	}
 	x.failed++
-	if len(x.groups) < breakerGroups {
+	if len(x.groups) < breakerMemory {
 		x.groups[group] = true
 	}
-	if x.opened {
+	if x.opened || !down && !x.standing(now, inHand) {
 		return false
 	}
-	if down || (now.Sub(x.since) >= breakerWindow && x.failed >= breakerDeliveries && len(x.groups) >= breakerGroups) {
-		x.opened, x.cause = true, cause
-		return true
+	x.opened, x.cause = true, cause
+	return true
+}
+
+// standing reports whether the failures are the resource's, by all signs.
+func (x *breaker) standing(now time.Time, inHand func() []spillway.GroupID) bool {
+	if now.Sub(x.since) < breakerWindow || x.failed < breakerDeliveries || len(x.groups) < breakerGroups {
+		return false
 	}
-	return false
+	for _, id := range inHand() {
+		if !x.groups[id] {
+			return false
+		}
+	}
+	return true
 }
 
 // observe tells the resource's breaker how a delivery went.
@@ -88,7 +102,8 @@ func (e *Engine) observe(d *delivery, err error) {
 	}
 	e.metrics.delivered.Add(int64(len(d.batch.Jobs)))
 	name := d.lease.Resource
-	if !e.breakers.note(name, d.lease.Group, time.Now(), d.whole, down, cause) {
+	inHand := func() []spillway.GroupID { return e.leases.groupsOn(name) }
+	if !e.breakers.note(name, d.lease.Group, time.Now(), d.whole, down, cause, inHand) {
 		return
 	}
 	if e.breakers.open(name) {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"math/rand/v2"
+	"net/url"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/flow"
@@ -17,17 +17,41 @@ import (
 const (
 	callbackGiveUp   = 24 * time.Hour
 	callbackHold     = time.Minute
-	callbackAtOnce   = 16
 	callbackInterval = time.Second
 )
 
+// Bounds of callbacks in hand. A receiver that is dead for its whole time-out
+// holds up its own callbacks only: those of a host beyond hostWaiting are left
+// in the outbox until their hold is over.
+const (
+	callbackPage = 256
+	hostAtOnce   = 8
+	hostWaiting  = 1000
+)
+
 var callbackBackoff = flow.Backoff{Base: 5 * time.Second}
+
+// outbox is the callbacks in hand, by the host that receives them.
+type outbox struct {
+	wait sync.WaitGroup
+	mu   sync.Mutex
+	ids  map[string]bool
+	host map[string]*receiver
+}
+
+// receiver is the callbacks of one host.
+type receiver struct {
+	waiting []ledger.Callback
+	running int // at most hostAtOnce
+}
 
 // outboxLoop delivers the callbacks of groups that have ended.
 func (e *Engine) outboxLoop(ctx context.Context) error {
 	if e.cfg.Callbacks == nil {
 		return nil
 	}
+	o := &outbox{ids: map[string]bool{}, host: map[string]*receiver{}}
+	defer o.wait.Wait()
 	tick := time.NewTicker(callbackInterval)
 	defer tick.Stop()
 	for {
@@ -37,23 +61,72 @@ func (e *Engine) outboxLoop(ctx context.Context) error {
 		case <-tick.C:
 		case <-e.callback:
 		}
-		due, err := e.ledger.Due(ctx, time.Now(), callbackAtOnce, callbackHold)
+		due, err := e.ledger.Due(ctx, time.Now(), callbackPage, callbackHold)
 		if err != nil {
 			e.warn(ctx, "the outbox could not be read; trying again", err)
 			continue
 		}
-		var g errgroup.Group
 		for _, c := range due {
-			g.Go(func() error {
-				e.send(ctx, c)
-				return nil
-			})
+			o.take(ctx, e, c)
 		}
-		_ = g.Wait() // send keeps its error in the outbox
-		if len(due) == callbackAtOnce {
+		if len(due) == callbackPage {
 			poke(e.callback)
 		}
 	}
+}
+
+// take hands a callback to its host's goroutines, if there is room.
+func (o *outbox) take(ctx context.Context, e *Engine, c ledger.Callback) {
+	name := c.URL
+	if u, err := url.Parse(c.URL); err == nil {
+		name = u.Host
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r := o.host[name]
+	if r == nil {
+		r = &receiver{}
+		o.host[name] = r
+	}
+	if o.ids[c.ID] || len(r.waiting) >= hostWaiting {
+		return
+	}
+	o.ids[c.ID] = true
+	r.waiting = append(r.waiting, c)
+	if r.running == hostAtOnce {
+		return
+	}
+	r.running++
+	o.wait.Go(func() {
+		for {
+			c, some := o.next(name, r)
+			if !some {
+				return
+			}
+			e.send(ctx, c)
+			o.done(c)
+		}
+	})
+}
+
+// next is the host's next callback; without one, the caller has ended.
+func (o *outbox) next(name string, r *receiver) (c ledger.Callback, some bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(r.waiting) > 0 {
+		c, r.waiting = r.waiting[0], r.waiting[1:]
+		return c, true
+	}
+	if r.running--; r.running == 0 {
+		delete(o.host, name)
+	}
+	return c, false
+}
+
+func (o *outbox) done(c ledger.Callback) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.ids, c.ID)
 }
 
 // send makes one attempt at a callback and records it.

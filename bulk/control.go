@@ -26,15 +26,18 @@ func (e *Engine) Resume(ctx context.Context, id spillway.GroupID) (*Group, error
 // Cancel ends a group: what has no outcome yet is cancelled. Leases that are
 // out may still settle; the callback is sent when none is left.
 func (e *Engine) Cancel(ctx context.Context, id spillway.GroupID) (*Group, error) {
+	e.watch.cancelled(id, true)
 	g, err := e.change(ctx, ledger.Change{Group: id, Kind: ledger.Cancel})
-	if err == nil {
+	if err != nil {
+		e.watch.cancelled(id, false)
+	} else {
 		e.watch.check(id)
 	}
 	return g, err
 }
 
 // Retry reopens a group for its failed jobs, their attempts from 1. Rows that
-// were bad from the start stay failed. CodeState if none can be retried.
+// were bad from the start stay failed; without any other, nothing changes.
 func (e *Engine) Retry(ctx context.Context, id spillway.GroupID) (*Group, error) {
 	return e.change(ctx, ledger.Change{Group: id, Kind: ledger.RetryFailed})
 }

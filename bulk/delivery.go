@@ -39,7 +39,7 @@ type delivery struct {
 	// The settler's alone.
 	finished int64
 	heard    spillway.Spans // jobs whose outcome the ledger accepted
-	retries  []queue.Retry // accepted by the ledger
+	retries  []queue.Retry  // accepted by the ledger
 }
 
 func newDelivery(e *Engine, l queue.Lease, m *meta, a *action, v ledger.Verdict) *delivery {

@@ -96,6 +96,9 @@ func (e *Engine) Run(ctx context.Context, hard <-chan struct{}) error {
 		e.dueLoop, e.reclaimLoop, e.watchLoop, e.outboxLoop,
 		e.reconcileLoop, e.eventLoop, e.pruneLoop,
 	}
+	for range reducersAtOnce {
+		loops = append(loops, e.reduceLoop)
+	}
 	for _, loop := range loops {
 		g.Go(func() error { return loop(background) })
 	}

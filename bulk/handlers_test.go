@@ -15,6 +15,8 @@ import (
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
 	"github.com/spillway/spillway/bulk/bulktest"
+	"github.com/spillway/spillway/ledger"
+	"github.com/spillway/spillway/queue"
 )
 
 // all is the same outcome for every job of a batch.
@@ -174,7 +176,11 @@ func TestReportFromManyGoroutines(t *testing.T) {
 func TestReportedOutcomesSurviveACrashInMidBatch(t *testing.T) {
 	for _, delivery := range []spillway.Delivery{spillway.AtLeastOnce, spillway.AtMostOnce} {
 		synctest.Test(t, func(t *testing.T) {
-			b := bulktest.New(t, bulk.Config{Workers: 2})
+			f := newFaults(t, 1, 0, 0, 0)
+			b := bulktest.NewWrapped(t, bulk.Config{Workers: 2, Logger: quiet}, func(l ledger.Ledger, q queue.Queue) (ledger.Ledger, queue.Queue) {
+				f.down.Store(false)
+				return on(f, nil)(l, q)
+			})
 			var mu sync.Mutex
 			runs := map[int64]int{}
 			b.Handle("tag", bulk.Action{Batch: 1000, Timeout: time.Minute, Delivery: delivery}, func(ctx context.Context, x *bulk.Batch) ([]spillway.Outcome, error) {
@@ -196,6 +202,7 @@ func TestReportedOutcomesSurviveACrashInMidBatch(t *testing.T) {
 			kills := 0
 			for range 7 {
 				time.Sleep(613 * time.Millisecond)
+				f.down.Store(true) // nothing is recorded from here on, as by one who is dead
 				b.Restart()
 				kills++
 			}

@@ -2,6 +2,7 @@ package bulk
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +47,19 @@ func (l *leases) of(id spillway.GroupID) []queue.Lease {
 	for _, h := range l.byID {
 		if h.lease.Group == id {
 			out = append(out, h.lease)
+		}
+	}
+	return out
+}
+
+// groupsOn is the groups with leases on a resource.
+func (l *leases) groupsOn(name spillway.ResourceName) []spillway.GroupID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var out []spillway.GroupID
+	for _, h := range l.byID {
+		if h.lease.Resource == name && !slices.Contains(out, h.lease.Group) {
+			out = append(out, h.lease.Group)
 		}
 	}
 	return out

@@ -77,6 +77,17 @@ func (e *Engine) renew(g ledger.Group) {
 	}
 }
 
+// current is the group's counts as they are kept now: a delivery or an upload
+// may have begun before the group was resumed.
+func (e *Engine) current(m *meta) *meta {
+	e.metas.mu.Lock()
+	defer e.metas.mu.Unlock()
+	if now := e.metas.byID[m.id]; now != nil {
+		return now
+	}
+	return m
+}
+
 func newMeta(g ledger.Group) *meta {
 	m := &meta{
 		id: g.ID, tenant: g.Tenant, action: g.Action, resource: g.Resource,
@@ -145,12 +156,19 @@ func (e *Engine) put(ctx context.Context, groups ...queue.Group) error {
 
 // maxFailures is when a group pauses by itself.
 type maxFailures struct {
+	set     bool
 	count   int64
-	percent float64
+	percent float64 // counts if it is not negative
 }
 
 // judgedFrom is the number of final jobs from which a percentage is judged.
 const judgedFrom = 100
+
+// CheckMaxFailures says what is wrong with a bound of failures, nil if nothing.
+func CheckMaxFailures(s string) error {
+	_, err := parseMaxFailures(s)
+	return err
+}
 
 func parseMaxFailures(s string) (maxFailures, error) {
 	bad := func() (maxFailures, error) {
@@ -161,25 +179,25 @@ func parseMaxFailures(s string) (maxFailures, error) {
 	}
 	if num, ok := strings.CutSuffix(s, "%"); ok {
 		p, err := strconv.ParseFloat(num, 64)
-		if err != nil || !(p > 0 && p <= 100) {
+		if err != nil || !(p >= 0 && p <= 100) {
 			return bad()
 		}
-		return maxFailures{percent: p}, nil
+		return maxFailures{set: true, percent: p}, nil
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 1 {
+	if err != nil || n < 0 {
 		return bad()
 	}
-	return maxFailures{count: n}, nil
+	return maxFailures{set: true, count: n, percent: -1}, nil
 }
 
 // passed reports whether so many failures of so many final jobs are too many.
 func (m maxFailures) passed(failed, final int64) bool {
 	switch {
-	case m.count > 0:
-		return failed > m.count
-	case m.percent > 0:
+	case !m.set:
+		return false
+	case m.percent >= 0:
 		return final >= judgedFrom && float64(failed)*100 > m.percent*float64(final)
 	}
-	return false
+	return failed > m.count
 }

@@ -154,6 +154,9 @@ func (e *Engine) settle(ctx context.Context, batch []*settleRequest) {
 		if lost := !ok && len(ended[i].retries) > 0; lost || len(ended[i].run.Minus(ended[i].heard)) > 0 {
 			e.watch.restate(ends[i].Group)
 		}
+		if e.watch.ending(ends[i].Group) {
+			e.watch.check(ends[i].Group) // this may have been its last lease
+		}
 	}
 	e.bell.ring()
 	poke(e.feed)
@@ -250,7 +253,8 @@ func (d *delivery) settlement() queue.Settlement {
 // countFinal keeps a group's running counts, and pauses it when too many of
 // its jobs have failed.
 func (e *Engine) countFinal(m *meta, failed, final int64) {
-	if final == 0 || m.maxFail == (maxFailures{}) {
+	m = e.current(m)
+	if final == 0 || !m.maxFail.set {
 		return
 	}
 	m.mu.Lock()

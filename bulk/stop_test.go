@@ -12,6 +12,8 @@ import (
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
 	"github.com/spillway/spillway/bulk/bulktest"
+	"github.com/spillway/spillway/ledger"
+	"github.com/spillway/spillway/queue"
 )
 
 func TestStopDrainsAndRecords(t *testing.T) {
@@ -157,48 +159,44 @@ func TestRestartInMidUploadGoesOn(t *testing.T) {
 	})
 }
 
+// leaving is a ledger whose client goes away while rows are being added.
+type leaving struct {
+	ledger.Ledger
+	leave func()
+}
+
+func (l leaving) Append(ctx context.Context, now time.Time, rows []ledger.Append) ([]ledger.Appended, error) {
+	out, err := l.Ledger.Append(ctx, now, rows)
+	l.leave()
+	time.Sleep(time.Second) // reading has ended by then
+	return out, err
+}
+
 // An upload whose client goes away is never taken for the whole.
-func TestCutUploadIsNotSealed(t *testing.T) {
-	tries := 60
-	if testing.Short() {
-		tries = 15
-	}
-	for k := range tries {
-		at := 1000 + k // while a full segment is being written
+func TestCutUploadIsNotTakenForTheWhole(t *testing.T) {
+	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			b := bulktest.New(t, bulk.Config{Workers: 4})
+			ctx, leave := context.WithCancel(t.Context())
+			b := bulktest.NewWrapped(t, bulk.Config{Logger: quiet}, func(l ledger.Ledger, q queue.Queue) (ledger.Ledger, queue.Queue) {
+				return leaving{l, func() { leave() }}, q
+			})
 			b.Handle("tag", bulk.Action{Batch: 10}, ok)
 			b.Start()
-			ctx, cancel := context.WithCancel(t.Context())
+			src := trickle{bulktest.Numbers(100), 50 * time.Millisecond}
 			g, _, err := b.Open(ctx, bulk.Submission{Action: "tag"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if total, err := b.Append(ctx, g.ID, 0, &cutting{rows: bulktest.Numbers(5000), at: at, cut: cancel}); err == nil {
-				t.Fatalf("cut off after %d of 5000 rows: %d were taken for all", at, total)
+			if total, err := b.Append(ctx, g.ID, 0, src); err == nil {
+				t.Fatalf("%d rows of 100 were taken for all", total)
 			}
-			ctx, cancel = context.WithCancel(t.Context())
-			src := &cutting{rows: bulktest.Numbers(5000), at: at, cut: cancel}
+			ctx, leave = context.WithCancel(t.Context())
+			defer leave()
 			if g, _, err := b.Engine.Submit(ctx, bulk.Submission{Action: "tag"}, src); err == nil || (g != nil && g.Sealed) {
-				t.Fatalf("cut off after %d of 5000 rows: %+v, %v", at, g, err)
+				t.Fatalf("a part was sealed: %+v, %v", g, err)
 			}
 		})
 	}
-}
-
-// cutting is a source whose client goes away after some rows.
-type cutting struct {
-	rows bulk.Source
-	n    int
-	at   int
-	cut  func()
-}
-
-func (c *cutting) Next() (bulk.Row, error) {
-	if c.n++; c.n > c.at {
-		c.cut()
-	}
-	return c.rows.Next()
 }
 
 // An upload that stalls holds nothing else up.

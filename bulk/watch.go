@@ -22,8 +22,11 @@ type watcher struct {
 		checks map[spillway.GroupID]bool // may be complete
 		pauses map[spillway.GroupID]bool // passed max_failures
 		stale  map[spillway.GroupID]bool // the index may lack work of theirs
+		ending map[spillway.GroupID]bool // cancelled, with leases out perhaps
+		reduce map[spillway.GroupID]bool // to be reduced and completed
 	}
-	wake chan struct{}
+	wake     chan struct{}
+	reducing chan struct{} // wakes the reducers
 }
 
 // sweepEvery is how often the watcher looks for groups whose end nobody
@@ -31,8 +34,10 @@ type watcher struct {
 const sweepEvery = 15 * time.Second
 
 func (w *watcher) init() {
-	w.mu.checks, w.mu.pauses, w.mu.stale = map[spillway.GroupID]bool{}, map[spillway.GroupID]bool{}, map[spillway.GroupID]bool{}
-	w.wake = make(chan struct{}, 1)
+	for _, set := range []*map[spillway.GroupID]bool{&w.mu.checks, &w.mu.pauses, &w.mu.stale, &w.mu.ending, &w.mu.reduce} {
+		*set = map[spillway.GroupID]bool{}
+	}
+	w.wake, w.reducing = make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
 // check asks to look whether a group has ended.
@@ -57,6 +62,24 @@ func (w *watcher) restate(id spillway.GroupID) {
 	w.mu.stale[id] = true
 	w.mu.Unlock()
 	poke(w.wake)
+}
+
+// cancelled notes that a group ends with its last lease, or no longer.
+func (w *watcher) cancelled(id spillway.GroupID, so bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if so {
+		w.mu.ending[id] = true
+	} else {
+		delete(w.mu.ending, id)
+	}
+}
+
+// ending reports whether a group ends with its last lease.
+func (w *watcher) ending(id spillway.GroupID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.ending[id]
 }
 
 func (w *watcher) take() (checks, pauses, stale []spillway.GroupID) {
@@ -152,6 +175,7 @@ func (e *Engine) complete(ctx context.Context, id spillway.GroupID) error {
 	g, err := e.find(ctx, id)
 	if errors.Is(err, spillway.CodeNotFound) {
 		e.forget(id)
+		e.watch.cancelled(id, false)
 		return nil
 	}
 	if err != nil {
@@ -169,10 +193,15 @@ func (e *Engine) complete(ctx context.Context, id spillway.GroupID) error {
 	case g.State != spillway.Running || g.Counts.Final() < g.Total:
 		return nil
 	}
-	result, err := e.reduce(ctx, g)
-	if err != nil {
-		return err
+	if a := e.actions.get(g.Action); a != nil && a.Reducer != nil {
+		e.watch.toReduce(id) // which may take long
+		return nil
 	}
+	return e.finish(ctx, id, nil)
+}
+
+// finish records a group's end.
+func (e *Engine) finish(ctx context.Context, id spillway.GroupID, result json.RawMessage) error {
 	ended, err := e.ledger.Complete(ctx, time.Now(), []ledger.Completion{{Group: id, Result: result}})
 	if err != nil {
 		return err
@@ -189,6 +218,7 @@ func (e *Engine) ended(ctx context.Context, g ledger.Group) {
 		e.warn(ctx, "an ended group could not be taken out of the index", err, "group", g.ID)
 	}
 	e.forget(g.ID)
+	e.watch.cancelled(g.ID, false)
 	e.events.group(g.ID)
 	poke(e.callback)
 }
@@ -197,55 +227,4 @@ func (e *Engine) ended(ctx context.Context, g ledger.Group) {
 func (e *Engine) inFlight(ctx context.Context, id spillway.GroupID) (int64, error) {
 	s, err := e.queue.Stats(ctx, time.Now(), queue.Query{Groups: []spillway.GroupID{id}})
 	return s.Groups[id].InFlight, err
-}
-
-// reduce combines the values of a group's jobs: Map over each chunk's, then
-// Reduce over the parts, a bounded number at a time.
-func (e *Engine) reduce(ctx context.Context, g ledger.Group) (json.RawMessage, error) {
-	a := e.actions.get(g.Action)
-	if a == nil || a.Reducer == nil {
-		return nil, nil
-	}
-	var parts []json.RawMessage
-	fold := func() error {
-		part, err := a.Reducer.Reduce(parts)
-		parts = append(parts[:0], part)
-		return err
-	}
-	for from := int64(0); ; {
-		jobs, next, err := e.ledger.Read(ctx, ledger.JobQuery{
-			Group: g.ID, Statuses: []spillway.Status{spillway.OK}, Values: true, From: from, Limit: spillway.ChunkSize,
-		})
-		if err != nil {
-			return nil, err
-		}
-		values := make([]JobValue, len(jobs))
-		for i, j := range jobs {
-			values[i] = JobValue{Index: j.Index, Value: j.Value}
-		}
-		part, err := a.Reducer.Map(values)
-		if err != nil {
-			return failedResult(err), nil
-		}
-		parts = append(parts, part)
-		if len(parts) == 64 {
-			if err := fold(); err != nil {
-				return failedResult(err), nil
-			}
-		}
-		if from = next; next == 0 {
-			break
-		}
-	}
-	if err := fold(); err != nil {
-		return failedResult(err), nil
-	}
-	return parts[0], nil
-}
-
-// failedResult is the result of a group whose reducer failed: the group ends
-// all the same.
-func failedResult(err error) json.RawMessage {
-	out, _ := json.Marshal(map[string]string{"error": "the reducer failed: " + err.Error()})
-	return out
 }

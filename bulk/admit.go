@@ -88,8 +88,8 @@ func (s Submission) validate() error {
 	if !s.Expires.IsZero() && s.Expires.Before(s.NotBefore) {
 		return spillway.Errorf(spillway.CodeInvalid, "expires lies before not_before")
 	}
-	if _, err := parseMaxFailures(s.MaxFailures); err != nil {
-		return err
+	if err := CheckMaxFailures(s.MaxFailures); err != nil {
+		return spillway.Errorf(spillway.CodeInvalid, "max_failures: %w", err)
 	}
 	return validDelivery(s.Delivery)
 }

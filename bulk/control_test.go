@@ -106,14 +106,15 @@ func TestMaxFailuresPausesAndResumeCountsAnew(t *testing.T) {
 		if w, err := b.Why(t.Context(), g.ID); err != nil || w.Code != "max_failures" {
 			t.Errorf("why: %+v, %v", w, err)
 		}
-		for g = p; g.State == spillway.Paused; {
+		pauses := 0
+		for g = p; g.State == spillway.Paused; pauses++ {
 			if _, err := b.Resume(t.Context(), g.ID); err != nil {
 				t.Fatal(err)
 			}
 			g = b.Until(g.ID, func(g *bulk.Group) bool { return g.State == spillway.Paused || g.State.Ended() })
 		}
-		if g.Failed != 500 || g.Succeeded != 1500 {
-			t.Errorf("got %+v", g)
+		if g.Failed != 500 || g.Succeeded != 1500 || pauses < 3 {
+			t.Errorf("%d pauses: %+v", pauses, g)
 		}
 		r, err := b.Retry(t.Context(), g.ID)
 		if err != nil || r.State != spillway.Running || r.Failed != 0 {

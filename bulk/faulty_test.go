@@ -211,6 +211,57 @@ func TestLostAnswersOfClaimsAreAskedForAgain(t *testing.T) {
 	})
 }
 
+// appending is a ledger whose answers to uploads are often lost.
+type appending struct {
+	ledger.Ledger
+	f *faults
+}
+
+func (l appending) Append(ctx context.Context, now time.Time, x []ledger.Append) ([]ledger.Appended, error) {
+	return answer(ctx, l.f, "append", func() ([]ledger.Appended, error) { return l.Ledger.Append(ctx, now, x) })
+}
+
+func TestLostAnswersOfUploadsAreFoundOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaults(t, 6, 0.2, 0.4, 0)
+		b := bulktest.NewWrapped(t, bulk.Config{Workers: 8, Logger: quiet}, func(l ledger.Ledger, q queue.Queue) (ledger.Ledger, queue.Queue) {
+			return appending{l, f}, q
+		})
+		var ran runs
+		b.Handle("tag", bulk.Action{Batch: 100}, ran.then(ok))
+		b.Start()
+		g := b.Submit(bulk.Submission{Action: "tag"}, bulktest.Numbers(20_000))
+		if g = finish(t, b, g.ID); g.Total != 20_000 || g.Succeeded != 20_000 || len(ran.count) != 20_000 {
+			t.Errorf("got %+v", g)
+		}
+	})
+}
+
+// A queue that does not hear of a retry, until the lease has expired, costs the
+// job no second attempt: the ledger knows that its worker did answer.
+func TestUnheardRetryCostsOneAttempt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newFaults(t, 1, 0, 0, 0)
+		b := bulktest.NewWrapped(t, bulk.Config{Workers: 4, Logger: quiet}, on(nil, q))
+		var d deliveries
+		b.Handle("tag", bulk.Action{Batch: 10, Backoff: 50 * time.Second}, func(ctx context.Context, x *bulk.Batch) ([]spillway.Outcome, error) {
+			if d.note(x) == 1 {
+				time.Sleep(time.Second)
+				q.down.Store(true)
+				return nil, &bulk.Failure{Status: spillway.Retry, Reason: "no"}
+			}
+			return nil, nil
+		})
+		b.Start()
+		g := b.Submit(bulk.Submission{Action: "tag"}, bulktest.Numbers(10))
+		time.Sleep(33 * time.Second)
+		q.down.Store(false)
+		if g = finish(t, b, g.ID); g.Succeeded != 10 || len(d.all[3]) != 2 || d.all[3][1].attempt != 2 {
+			t.Errorf("delivered as %v: %+v", d.all[3], g)
+		}
+	})
+}
+
 // unreadable is a ledger that often cannot read payloads.
 type unreadable struct {
 	ledger.Ledger

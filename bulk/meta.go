@@ -172,7 +172,7 @@ func CheckMaxFailures(s string) error {
 
 func parseMaxFailures(s string) (maxFailures, error) {
 	bad := func() (maxFailures, error) {
-		return maxFailures{}, spillway.Errorf(spillway.CodeInvalid, "max failures %q is neither a number like 50 nor a percentage like 1%%", s)
+		return maxFailures{}, spillway.Errorf(spillway.CodeInvalid, "%q is neither a number of failures (50) nor a percentage of what is done (1%%)", s)
 	}
 	if s == "" {
 		return maxFailures{}, nil

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
@@ -138,23 +137,8 @@ func (c *runCmd) checkNumbers() error {
 			return usagef("--post: %q is no http:// or https:// URL", c.Post)
 		}
 	}
-	return checkMaxFailures(c.MaxFailures)
-}
-
-// checkMaxFailures refuses what is neither a number nor a percentage.
-func checkMaxFailures(s string) error {
-	if s == "" {
-		return nil
-	}
-	num, percent := strings.CutSuffix(s, "%")
-	if percent {
-		if p, err := strconv.ParseFloat(num, 64); err != nil || !(p >= 0 && p <= 100) {
-			return usagef("--max-failures: %q is no percentage from 0%% to 100%%", s)
-		}
-		return nil
-	}
-	if n, err := strconv.ParseInt(num, 10, 64); err != nil || n < 0 {
-		return usagef("--max-failures: %q is neither a number nor a percentage (write 100 or 1%%)", s)
+	if err := bulk.CheckMaxFailures(c.MaxFailures); err != nil {
+		return usagef("--max-failures: %w", err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ const (
 
 	markCallback = `UPDATE outbox SET state = $2, attempts = attempts + 1, due = $3, error = $4 WHERE id = $1`
 
-	resendCallback = `UPDATE outbox SET state = 'pending', attempts = 0, due = $2, error = '' WHERE id = $1`
+	resendCallback = `UPDATE outbox SET state = 'pending', attempts = 0, due = $2, created = $3, error = '' WHERE id = $1`
 )
 
 // Due takes callbacks that are due; see ledger.Outbox.
@@ -94,7 +94,7 @@ func (l *Ledger) Resend(ctx context.Context, now time.Time, id spillway.GroupID)
 		if err != nil {
 			return err
 		}
-		n, err := b.s.exec(resendCallback, callbackID(g), due(now))
+		n, err := b.s.exec(resendCallback, callbackID(g), due(now), micros(now))
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,8 @@ type Queue interface {
 
 	// Promote moves due retry entries to ready and answers up to max groups
 	// that need their engine: parked work is due, or the group has expired. A
-	// group is not answered again for PromoteWait, or until it is fed or put.
+	// group is not answered again for PromoteWait, or until it is fed, restated
+	// or put with a newer version.
 	Promote(ctx context.Context, now time.Time, max int) ([]Due, error)
 
 	// Stats reads without changing anything, each resource at one instant.

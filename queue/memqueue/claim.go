@@ -19,7 +19,7 @@ func (q *Queue) Claim(_ context.Context, now time.Time, c queue.Claim) (queue.Cl
 	}
 	defer q.mu.Unlock()
 	v := q.view(c)
-	out := queue.Claimed{Leases: make([]queue.Lease, 0, len(c.Leases))}
+	var out queue.Claimed
 	for _, id := range c.Leases {
 		if l := q.leases[id]; l != nil {
 			if !l.taken {

@@ -58,6 +58,9 @@ func (q *Queue) add(x *queue.Group) *group {
 
 // update sets what every Put carries.
 func (q *Queue) update(g *group, x *queue.Group) {
+	if g.feeding != nil && x.Version > g.version {
+		g.feeding.until = 0
+	}
 	g.version = x.Version
 	g.total = max(g.total, x.Total)
 	g.sealed = g.sealed || x.Sealed
@@ -68,9 +71,6 @@ func (q *Queue) update(g *group, x *queue.Group) {
 	g.cost = max(g.cost, x.MaxCost, 1)
 	g.paused = x.Paused
 	q.setOwnRate(g, x.Rate)
-	if g.feeding != nil {
-		g.feeding.until = 0
-	}
 }
 
 // setOwnRate gives the group a rate of its own, or another, or none. What it

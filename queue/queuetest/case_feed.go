@@ -152,6 +152,25 @@ var feedCases = []testCase{
 		w.put(g)
 		promoted(w)
 	}},
+	{name: "feed/the-same-version-again-does-not-end-the-wait", run: func(w *world) {
+		g := w.group("g", 100)
+		g.Next, g.Parked, g.ParkedDue, g.Expires = 100, 10, w.now, w.now.Add(time.Hour)
+		w.put(g)
+		promoted(w)
+		w.put(g)
+		equal(w, "groups promoted again with parked work", len(w.promote()), 0)
+		w.wait(time.Hour)
+		equal(w, "groups promoted as expired", len(w.promote()), 1)
+		for range 3 { // however often it is told what it knows
+			w.put(g)
+			equal(w, "groups promoted again as expired", len(w.promote()), 0)
+			w.wait(queue.PromoteWait)
+			equal(w, "groups promoted after the wait", len(w.promote()), 1)
+		}
+		g.Restate = true
+		w.put(g)
+		equal(w, "groups promoted after a restatement", len(w.promote()), 1)
+	}},
 	{name: "feed/a-restatement-outlives-an-older-feed", run: func(w *world) {
 		d := fedGroup(w)
 		g := w.group("g", 100)

@@ -133,7 +133,8 @@ func TestCountsAddUpWhileEverythingMoves(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				g, c = finish(t, b, g.ID), finish(t, b, c.ID)
+				finish(t, b, g.ID)
+				c = finish(t, b, c.ID)
 				if c.State != spillway.Cancelled || c.Cancelled == 0 || c.InFlight != 0 {
 					t.Errorf("cancelled: %+v", c)
 				}

@@ -42,10 +42,18 @@ func TestHandlersMayMisbehave(t *testing.T) {
 		once    result // at most once
 		reason  string
 	}{
-		{"panics", func(context.Context, *bulk.Batch) ([]spillway.Outcome, error) { panic("boom") },
-			result{failed: n}, result{doubt: n}, "panicked: boom"},
-		{"errs", func(context.Context, *bulk.Batch) ([]spillway.Outcome, error) { return nil, errors.New("broken pipe") },
-			result{failed: n}, result{doubt: n}, "broken pipe"},
+		{
+			"panics", func(context.Context, *bulk.Batch) ([]spillway.Outcome, error) { panic("boom") },
+			result{failed: n},
+			result{doubt: n},
+			"panicked: boom",
+		},
+		{
+			"errs", func(context.Context, *bulk.Batch) ([]spillway.Outcome, error) { return nil, errors.New("broken pipe") },
+			result{failed: n},
+			result{doubt: n},
+			"broken pipe",
+		},
 		{"errs at length", func(context.Context, *bulk.Batch) ([]spillway.Outcome, error) {
 			return nil, errors.New(strings.Repeat("é\xff", 1<<20))
 		}, result{failed: n}, result{doubt: n}, "éé"},
@@ -112,7 +120,7 @@ func TestHandlersMayMisbehave(t *testing.T) {
 					if got := (result{g.Succeeded, g.Failed, g.Skipped, g.InDoubt}); got != want {
 						t.Errorf("got %+v, want %+v", got, want)
 					}
-					for j, err := range b.Failures(t.Context(), g.ID) {
+					for j, err := range b.Failures(t.Context(), g.ID, 0) {
 						if err != nil || !strings.Contains(j.Error, c.reason) || len(j.Error) > spillway.MaxReason {
 							t.Fatalf("job %d failed with %q, want %q; %v", j.Index, j.Error, c.reason, err)
 						}

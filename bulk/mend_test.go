@@ -71,27 +71,35 @@ func (s *swapped) get() queue.Queue {
 func (s *swapped) Configure(ctx context.Context, now time.Time, x queue.Settings) error {
 	return s.get().Configure(ctx, now, x)
 }
+
 func (s *swapped) Put(ctx context.Context, now time.Time, g []queue.Group) error {
 	return s.get().Put(ctx, now, g)
 }
+
 func (s *swapped) Feed(ctx context.Context, now time.Time, f []queue.Feed) error {
 	return s.get().Feed(ctx, now, f)
 }
+
 func (s *swapped) Claim(ctx context.Context, now time.Time, c queue.Claim) (queue.Claimed, error) {
 	return s.get().Claim(ctx, now, c)
 }
+
 func (s *swapped) Extend(ctx context.Context, now time.Time, x []queue.Extension) ([]bool, error) {
 	return s.get().Extend(ctx, now, x)
 }
+
 func (s *swapped) Settle(ctx context.Context, now time.Time, x []queue.Settlement) ([]bool, error) {
 	return s.get().Settle(ctx, now, x)
 }
+
 func (s *swapped) Reclaim(ctx context.Context, now time.Time, n int) ([]queue.Lease, error) {
 	return s.get().Reclaim(ctx, now, n)
 }
+
 func (s *swapped) Promote(ctx context.Context, now time.Time, n int) ([]queue.Due, error) {
 	return s.get().Promote(ctx, now, n)
 }
+
 func (s *swapped) Stats(ctx context.Context, now time.Time, q queue.Query) (queue.Stats, error) {
 	return s.get().Stats(ctx, now, q)
 }
@@ -208,7 +216,7 @@ func TestSweepFindsWhatNobodyCompleted(t *testing.T) {
 				b.Restart()
 			}
 			began := time.Now()
-			g = finish(t, b, g.ID)
+			finish(t, b, g.ID)
 			if d := time.Since(began); d > 16*time.Second || (restart && d > time.Second) {
 				t.Errorf("found after %v", d)
 			}

@@ -172,7 +172,10 @@ func TestConcurrencyOfActionResourceAndGroup(t *testing.T) {
 		b.Start()
 		var ids []spillway.GroupID
 		for _, s := range []bulk.Submission{
-			{Tenant: "a", Action: "bound"}, {Tenant: "b", Action: "bound"}, {Tenant: "c", Action: "free"}, {Tenant: "d", Action: "free"},
+			{Tenant: "a", Action: "bound"},
+			{Tenant: "b", Action: "bound"},
+			{Tenant: "c", Action: "free"},
+			{Tenant: "d", Action: "free"},
 			{Tenant: "own", Action: "free", Resource: "third", Concurrency: 5},
 		} {
 			ids = append(ids, b.Submit(s, bulktest.Numbers(500)).ID)

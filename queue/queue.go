@@ -177,6 +177,8 @@ type Retry struct {
 	NotBefore time.Time
 	// Single makes each of the jobs a lease of its own.
 	Single bool
+	// Failed: the delivery before failed; such jobs count as retrying.
+	Failed bool
 }
 
 // Feed is parked work handed back.

@@ -25,7 +25,8 @@ type GroupStats struct {
 	Version  int64
 	Next     int64 // first job never handed out
 	InFlight int64 // jobs in leases
-	// Redelivered is how many of those in flight came from retry entries.
+	// Redelivered is how many of those in flight come from retries that Failed,
+	// whether or not they were returned unrun since.
 	Redelivered int64
 	Leases      int
 	Waiting     int64 // jobs in retry entries

@@ -12,7 +12,7 @@ type entry struct {
 	jobs     spillway.Spans
 	single   bool // each job is a lease of its own
 	returned bool // never reached a handler: does not count towards MaxEntries
-	again    bool // delivered before
+	failed   bool // the delivery before failed
 }
 
 func (e *entry) chunk() int64 { return spillway.ChunkOf(e.jobs[0].From) }
@@ -70,10 +70,10 @@ func (g *group) giveBack(now flow.Time, jobs spillway.Spans, l *lease) {
 	if len(jobs) == 0 {
 		return
 	}
-	e := entry{due: now, jobs: jobs, single: l.single, again: l.again, returned: true}
+	e := entry{due: now, jobs: jobs, single: l.single, failed: l.failed, returned: true}
 	for i := range g.entries {
 		x := &g.entries[i]
-		if x.returned && x.single == e.single && x.again == e.again && x.chunk() == e.chunk() {
+		if x.returned && x.single == e.single && x.failed == e.failed && x.chunk() == e.chunk() {
 			x.jobs = x.jobs.Union(jobs)
 			return
 		}
@@ -81,16 +81,17 @@ func (g *group) giveBack(now flow.Time, jobs spillway.Spans, l *lease) {
 	g.entries = append(g.entries, e)
 }
 
-// keep holds jobs until due as an entry, or parks them if there is no room or
-// they are due too far ahead.
-func (g *group) keep(now, due flow.Time, jobs spillway.Spans, single bool) {
+// keep holds jobs of a retry until due as an entry, or parks them if there is
+// no room or they are due too far ahead.
+func (g *group) keep(now, due flow.Time, jobs spillway.Spans, x queue.Retry) {
 	if len(jobs) == 0 {
 		return
 	}
 	if due > now {
 		due = roundUp(due)
 	}
-	if due > now.Add(queue.MaxEntryWait) || !g.enter(entry{due: due, jobs: jobs, single: single, again: true}) {
+	e := entry{due: due, jobs: jobs, single: x.Single, failed: x.Failed}
+	if due > now.Add(queue.MaxEntryWait) || !g.enter(e) {
 		g.park(jobs.Len(), due)
 		return
 	}
@@ -102,7 +103,8 @@ func (g *group) keep(now, due flow.Time, jobs spillway.Spans, single bool) {
 func (g *group) enter(e entry) bool {
 	for i := range g.entries {
 		x := &g.entries[i]
-		if !x.returned && x.due == e.due && x.single == e.single && x.chunk() == e.chunk() {
+		same := x.due == e.due && x.single == e.single && x.failed == e.failed
+		if !x.returned && same && x.chunk() == e.chunk() {
 			x.jobs = x.jobs.Union(e.jobs)
 			return true
 		}

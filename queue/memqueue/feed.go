@@ -106,7 +106,7 @@ func (q *Queue) feed(g *group, f *queue.Feed) {
 		for _, jobs := range byChunk(x.Jobs) {
 			held := g.held(spillway.ChunkOf(jobs[0].From))
 			jobs = jobs.Intersect(spillway.One(0, g.next)).Minus(held)
-			g.keep(q.now, at(x.NotBefore, q.now), jobs, x.Single)
+			g.keep(q.now, at(x.NotBefore, q.now), jobs, x)
 		}
 	}
 }

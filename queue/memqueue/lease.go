@@ -14,7 +14,7 @@ type lease struct {
 	ownStamp flow.Time // of the group's own
 	deadline flow.Time
 	single   bool // from a single entry
-	again    bool // of jobs delivered before
+	failed   bool // of jobs whose delivery before failed
 	taken    bool // reclaimed: it no longer runs at its instance
 
 	left    int64 // tokens of the resource not given back
@@ -72,7 +72,7 @@ func (q *Queue) grant(p pick, id spillway.LeaseID, c queue.Claim) *lease {
 		},
 	}
 	if p.entry >= 0 {
-		l.single, l.again = g.entries[p.entry].single, g.entries[p.entry].again
+		l.single, l.failed = g.entries[p.entry].single, g.entries[p.entry].failed
 	}
 	l.Jobs = g.takeJobs(p.entry, n)
 	if r.set.Broken {

@@ -73,7 +73,7 @@ func (q *Queue) retry(g *group, jobs spillway.Spans, x queue.Retry) {
 		var run spillway.Spans
 		run, jobs = jobs.Take(n)
 		rank += run.Len()
-		g.keep(q.now, due, run, x.Single)
+		g.keep(q.now, due, run, x)
 	}
 }
 

@@ -42,7 +42,7 @@ func (q *Queue) groupStats(g *group) queue.GroupStats {
 		Waiting: g.waiting(), Entries: len(g.entries), Parked: g.parked.jobs,
 	}
 	for _, l := range g.leases {
-		if l.again {
+		if l.failed {
 			s.Redelivered += l.Jobs.Len()
 		}
 	}

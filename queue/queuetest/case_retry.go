@@ -101,7 +101,8 @@ var retryCases = []testCase{
 	{name: "retry/returned-fresh-jobs-are-no-redeliveries", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 5})
 		w.put(w.group("g", 10))
-		w.retry(w.one(), w.now)
+		first := w.one()
+		w.settle(first, queue.Settlement{Retries: []queue.Retry{{Jobs: first.Jobs, Failed: true}}})
 		w.wait(2 * time.Second)
 		leases := w.some(2)
 		for _, l := range leases {

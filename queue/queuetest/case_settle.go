@@ -141,7 +141,8 @@ var settleCases = []testCase{
 	{name: "settle/counts-redeliveries-in-flight", run: func(w *world) {
 		w.action(queue.Action{Name: "act", Batch: 5})
 		w.put(w.group("g", 10))
-		w.retry(w.one(), w.now)
+		first := w.one()
+		w.settle(first, queue.Settlement{Retries: []queue.Retry{{Jobs: first.Jobs, Failed: true}}})
 		w.one()
 		equal(w, "redelivered", w.stats("g").Redelivered, 0)
 		w.wait(2 * time.Second)
@@ -151,5 +152,27 @@ var settleCases = []testCase{
 		equal(w, "redelivered", w.stats("g").Redelivered, 0)
 		w.one()
 		equal(w, "redelivered", w.stats("g").Redelivered, 5)
+	}},
+	{name: "settle/what-was-throttled-is-no-redelivery", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 5})
+		w.put(w.group("g", 5))
+		l := w.one()
+		throttled, failed := l.Jobs.Take(2)
+		w.settle(l, queue.Settlement{Retries: []queue.Retry{{Jobs: throttled}, {Jobs: failed, Failed: true}}})
+		equal(w, "entries", w.stats("g").Entries, 2)
+		w.wait(2 * time.Second)
+		equal(w, "leases", len(w.some(5)), 2)
+		equal(w, "redelivered", w.stats("g").Redelivered, 3)
+	}},
+	{name: "settle/what-is-fed-keeps-why-it-waits", run: func(w *world) {
+		w.action(queue.Action{Name: "act", Batch: 5})
+		g := w.group("g", 10)
+		g.Next, g.Parked, g.ParkedDue = 10, 10, w.now
+		w.put(g)
+		f := food(promoted(w), spillway.One(0, 4), 0, time.Time{})
+		f.Entries = append(f.Entries, queue.Retry{Jobs: spillway.One(4, 10), Failed: true})
+		w.feed(f)
+		equal(w, "leases", len(w.some(5)), 3)
+		equal(w, "redelivered", w.stats("g").Redelivered, 6)
 	}},
 }

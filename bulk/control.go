@@ -39,6 +39,9 @@ func (e *Engine) Cancel(ctx context.Context, id spillway.GroupID) (*Group, error
 // Retry reopens a group for its failed jobs, their attempts from 1. Rows that
 // were bad from the start stay failed; without any other, nothing changes.
 func (e *Engine) Retry(ctx context.Context, id spillway.GroupID) (*Group, error) {
+	if err := e.hasPayload(ctx, id); err != nil {
+		return nil, err
+	}
 	return e.change(ctx, ledger.Change{Group: id, Kind: ledger.RetryFailed})
 }
 
@@ -47,11 +50,25 @@ func (e *Engine) Resolve(ctx context.Context, id spillway.GroupID, index *int64,
 	if as != spillway.OK && as != spillway.Failed && as != spillway.Retry {
 		return nil, spillway.Errorf(spillway.CodeInvalid, "resolve as succeeded, failed or retry")
 	}
+	if as == spillway.Retry {
+		if err := e.hasPayload(ctx, id); err != nil {
+			return nil, err
+		}
+	}
 	g, err := e.change(ctx, ledger.Change{Group: id, Kind: ledger.Resolve, Index: index, As: as})
 	if err == nil {
 		e.watch.check(id)
 	}
 	return g, err
+}
+
+// hasPayload refuses to run jobs again whose rows retention has deleted.
+func (e *Engine) hasPayload(ctx context.Context, id spillway.GroupID) error {
+	g, err := e.find(ctx, id)
+	if err == nil && g.Total > 0 && g.Bytes == 0 {
+		err = spillway.Errorf(spillway.CodeState, "the rows of group %q are deleted already, by retention: submit them again", id)
+	}
+	return err
 }
 
 // change applies a change to the ledger and tells the queue, so that it holds

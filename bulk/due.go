@@ -12,7 +12,7 @@ import (
 // Intervals of the dispatcher of due work. Both are bounds on staleness only:
 // claims promote what is due by themselves, and most changes poke.
 const (
-	dueEvery     = 200 * time.Millisecond
+	dueEvery     = time.Second
 	reclaimEvery = time.Second
 )
 
@@ -64,7 +64,7 @@ func (e *Engine) feedParked(ctx context.Context, d queue.Due) error {
 	}
 	f := queue.Feed{Group: d.Group, Version: d.Version, Round: d.Round, Parked: left, ParkedDue: leftDue}
 	for _, w := range due {
-		f.Entries = append(f.Entries, queue.Retry{Jobs: w.Jobs, NotBefore: w.NotBefore, Single: w.Lost >= singleFrom})
+		f.Entries = append(f.Entries, queue.Retry{Jobs: w.Jobs, NotBefore: w.NotBefore, Single: w.Lost >= singleFrom, Failed: w.Failed})
 	}
 	return e.queue.Feed(ctx, now, []queue.Feed{f})
 }

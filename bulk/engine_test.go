@@ -74,7 +74,7 @@ func TestEveryRowGetsOneOutcome(t *testing.T) {
 				t.Fatalf("job %d was delivered %d times, want %d", i, n, want)
 			}
 		}
-		for j, err := range b.Failures(t.Context(), g.ID) {
+		for j, err := range b.Failures(t.Context(), g.ID, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

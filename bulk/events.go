@@ -15,6 +15,7 @@ type events struct {
 	mu    sync.Mutex
 	subs  map[chan Event]bool
 	dirty map[spillway.GroupID]bool
+	wake  chan struct{} // there is something dirty
 }
 
 // Bounds of events.
@@ -24,6 +25,7 @@ const (
 )
 
 func (v *events) init() {
+	v.wake = make(chan struct{}, 1)
 	v.subs, v.dirty = map[chan Event]bool{}, map[spillway.GroupID]bool{}
 }
 
@@ -46,6 +48,7 @@ func (v *events) group(id spillway.GroupID) {
 	v.mu.Lock()
 	if len(v.subs) > 0 {
 		v.dirty[id] = true
+		poke(v.wake)
 	}
 	v.mu.Unlock()
 }
@@ -75,13 +78,14 @@ func (v *events) take() []spillway.GroupID {
 
 // eventLoop publishes the groups that have changed.
 func (e *Engine) eventLoop(ctx context.Context) error {
-	tick := time.NewTicker(eventEvery)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-e.events.wake:
+		}
+		if !sleep(ctx, eventEvery) {
+			return nil
 		}
 		for _, id := range e.events.take() {
 			g, err := e.Group(ctx, id)

@@ -169,7 +169,7 @@ func TestMaxFailuresCountsAnewForAnUploadThatGoesOn(t *testing.T) {
 // explosive is a reducer with a defect.
 type explosive struct{}
 
-func (explosive) Map([]bulk.JobValue) (json.RawMessage, error)           { panic("boom") }
+func (explosive) Map([]bulk.JobValue) (json.RawMessage, error)            { panic("boom") }
 func (explosive) Reduce(parts []json.RawMessage) (json.RawMessage, error) { return parts[0], nil }
 
 func TestReducerThatPanicsEndsTheGroupAllTheSame(t *testing.T) {

@@ -9,17 +9,18 @@ import (
 )
 
 // Failures yields the failed, skipped and in-doubt jobs of a group in order,
-// with their reasons and payloads.
-func (e *Engine) Failures(ctx context.Context, id spillway.GroupID) iter.Seq2[JobView, error] {
+// from a job on, with their reasons and payloads.
+func (e *Engine) Failures(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[JobView, error] {
 	return e.read(ctx, ledger.JobQuery{
-		Group: id, Data: true,
+		Group: id, Data: true, From: from,
 		Statuses: []spillway.Status{spillway.Failed, spillway.Skipped, spillway.InDoubt},
 	})
 }
 
-// Results yields the jobs of a group that have a value, in order.
-func (e *Engine) Results(ctx context.Context, id spillway.GroupID) iter.Seq2[JobView, error] {
-	return e.read(ctx, ledger.JobQuery{Group: id, Values: true})
+// Results yields the jobs of a group that have a value, in order, from a job
+// on.
+func (e *Engine) Results(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[JobView, error] {
+	return e.read(ctx, ledger.JobQuery{Group: id, Values: true, From: from})
 }
 
 func (e *Engine) read(ctx context.Context, q ledger.JobQuery) iter.Seq2[JobView, error] {

@@ -97,7 +97,7 @@ func TestLostLeaseIsDeliveredAgainAndCountedOnce(t *testing.T) {
 				t.Fatalf("job %d was delivered as %v", i, a)
 			}
 		}
-		for j, err := range b.Results(t.Context(), g.ID) {
+		for j, err := range b.Results(t.Context(), g.ID, 0) {
 			if err != nil || string(j.Value) != `"again"` {
 				t.Fatalf("job %d: %s, %v", j.Index, j.Value, err)
 			}

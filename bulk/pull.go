@@ -54,6 +54,10 @@ func (e *Engine) Lease(ctx context.Context, r PullRequest) (*Pulled, error) {
 	for {
 		rung, done := e.bell.wait()
 		p, next, err := e.pull(ctx, r, visibility)
+		if p != nil && ctx.Err() != nil {
+			e.abandon(p)
+			p = nil
+		}
 		if p != nil || err != nil {
 			done()
 			return p, err
@@ -78,6 +82,24 @@ func (e *Engine) Lease(ctx context.Context, r PullRequest) (*Pulled, error) {
 			return nil, nil
 		}
 	}
+}
+
+// abandon gives back a lease whose worker went away before it was answered.
+// What at-most-once delivery intended stays in doubt when the lease expires.
+func (e *Engine) abandon(p *Pulled) {
+	t, err := e.readTicket(p.Lease, "")
+	if err != nil {
+		return
+	}
+	h := e.leases.get(t.ID)
+	if h == nil || h.delivery.meta.spec.Delivery == spillway.AtMostOnce || !e.leases.take(h) {
+		return
+	}
+	end := queue.Settlement{Ref: h.lease.Ref, Return: h.delivery.run}
+	if _, err := e.queue.Settle(context.Background(), time.Now(), []queue.Settlement{end}); err != nil {
+		e.log.Warn("a lease could not be given back; it will expire", "group", t.Group, "err", err)
+	}
+	e.bell.ring()
 }
 
 // pullable checks a request, and answers the visibility of its lease.

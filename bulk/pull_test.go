@@ -86,7 +86,7 @@ func TestLateWorkerChangesNothing(t *testing.T) {
 		if g = b.Wait(g.ID); g.Succeeded != 10 {
 			t.Errorf("got %+v", g)
 		}
-		for j, err := range b.Results(t.Context(), g.ID) {
+		for j, err := range b.Results(t.Context(), g.ID, 0) {
 			if err != nil || string(j.Value) != `"second"` {
 				t.Fatal(j, err)
 			}

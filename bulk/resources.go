@@ -196,6 +196,15 @@ func (e *Engine) SetResource(ctx context.Context, name spillway.ResourceName, c 
 	return r, err
 }
 
+// Governed reports whether a resource has limits of its own: a rule of the
+// configuration fits its name, or someone has set them.
+func (e *Engine) Governed(name spillway.ResourceName) bool {
+	e.resources.mu.Lock()
+	defer e.resources.mu.Unlock()
+	_, set := e.resources.overrides[name]
+	return set || e.cfg.rule(name).Name != string(name) || slices.ContainsFunc(e.cfg.Resources, func(r ResourceRule) bool { return r.Name == string(name) })
+}
+
 // Resource reads one resource.
 func (e *Engine) Resource(ctx context.Context, name spillway.ResourceName) (*Resource, error) {
 	s, err := e.queue.Stats(ctx, time.Now(), queue.Query{Resources: []spillway.ResourceName{name}})

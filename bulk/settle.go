@@ -220,7 +220,9 @@ func (e *Engine) merged(r *settleRequest, m ledger.Merged) {
 		if len(planned) == 0 {
 			continue
 		}
-		d.retries = append(d.retries, queue.Retry{Jobs: planned, NotBefore: o.Plan.NotBefore, Single: o.Plan.Lost >= singleFrom})
+		d.retries = append(d.retries, queue.Retry{
+			Jobs: planned, NotBefore: o.Plan.NotBefore, Single: o.Plan.Lost >= singleFrom, Failed: o.Status == spillway.Retry,
+		})
 		if o.Status == spillway.Retry {
 			e.metrics.retried.Add(planned.Len())
 		} else {

@@ -42,6 +42,8 @@ func (e *Engine) whyEngine(g ledger.Group) *Why {
 		return &Why{Code: "max_failures", Reason: fmt.Sprintf("More jobs failed than max_failures (%s) allows. Look at the failures, then resume; it counts anew.", g.Spec.MaxFailures)}
 	case g.State == spillway.Paused:
 		return &Why{Code: string(queue.ReasonPaused), Reason: "The group is paused. Resume it to go on."}
+	case g.Counts.Final() >= g.Total && g.Sealed:
+		return &Why{Code: "completing", Reason: "Every job is done; its result is being put together."}
 	case g.Counts.Final() >= g.Total && !g.Sealed:
 		return &Why{Code: "receiving", Reason: "Every row so far is done; the upload is not sealed yet."}
 	}

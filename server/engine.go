@@ -40,8 +40,8 @@ type groupEngine interface {
 }
 
 type jobEngine interface {
-	Failures(ctx context.Context, id spillway.GroupID) iter.Seq2[bulk.JobView, error]
-	Results(ctx context.Context, id spillway.GroupID) iter.Seq2[bulk.JobView, error]
+	Failures(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[bulk.JobView, error]
+	Results(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[bulk.JobView, error]
 	Job(ctx context.Context, id spillway.GroupID, index int64) (*bulk.JobView, error)
 }
 

@@ -31,8 +31,8 @@ type jobPage struct {
 // jobsPerPage is the default page of a JSON list.
 const jobsPerPage = 1000
 
-// listing yields jobs of a group in order of index.
-type listing func(ctx context.Context, id spillway.GroupID) iter.Seq2[bulk.JobView, error]
+// listing yields jobs of a group in order of index, from one on.
+type listing func(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[bulk.JobView, error]
 
 func (s *Server) jobCalls() {
 	jobs := s.api.OpenAPI().Components.Schemas.Schema(typeOf[page[bulk.JobView]](), true, "Jobs")
@@ -58,7 +58,7 @@ func (s *Server) jobCalls() {
 			if _, err := s.see(ctx, in.ID); err != nil {
 				return nil, err
 			}
-			return &huma.StreamResponse{Body: func(huma.Context) { s.stream(ctx, in, c.list(ctx, in.ID)) }}, nil
+			return &huma.StreamResponse{Body: func(huma.Context) { s.stream(ctx, in, c.list(ctx, in.ID, in.Cursor)) }}, nil
 		})
 	}
 	handle(s, call{
@@ -125,9 +125,6 @@ func (s *Server) stream(ctx context.Context, in *jobPage, jobs iter.Seq2[bulk.Jo
 		if err != nil {
 			fail(err)
 			return
-		}
-		if job.Index < in.Cursor {
-			continue
 		}
 		if limit > 0 && n == limit {
 			next = strconv.FormatInt(job.Index, 10)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"net/http"
 	"net/url"
@@ -75,12 +76,12 @@ func (c *client) Why(ctx context.Context, id spillway.GroupID) (*bulk.Why, error
 	return w, c.call(ctx, http.MethodGet, groupPath(id)+"/why", nil, w)
 }
 
-func (c *client) Failures(ctx context.Context, id spillway.GroupID) iter.Seq2[bulk.JobView, error] {
-	return c.stream(ctx, groupPath(id)+"/failures")
+func (c *client) Failures(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[bulk.JobView, error] {
+	return c.stream(ctx, fmt.Sprintf("%s/failures?cursor=%d", groupPath(id), from))
 }
 
-func (c *client) Results(ctx context.Context, id spillway.GroupID) iter.Seq2[bulk.JobView, error] {
-	return c.stream(ctx, groupPath(id)+"/results")
+func (c *client) Results(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[bulk.JobView, error] {
+	return c.stream(ctx, fmt.Sprintf("%s/results?cursor=%d", groupPath(id), from))
 }
 
 func (c *client) Prune(ctx context.Context) (p ledger.Pruned, err error) {

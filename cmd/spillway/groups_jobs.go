@@ -19,7 +19,7 @@ func (groupsFailuresCmd) Help() string {
 
 func (c *groupsFailuresCmd) Run(a *app) error {
 	return c.with(a, reading, func(ctx context.Context, o operator) error {
-		read := func() jobs { return o.Failures(ctx, c.id()) }
+		read := func() jobs { return o.Failures(ctx, c.id(), 0) }
 		switch c.CSV {
 		case "":
 			return a.listJobs(read(), "ERROR", func(j bulk.JobView) string { return j.Error })
@@ -41,7 +41,7 @@ func (groupsResultsCmd) Help() string { return groupExample("results") }
 
 func (c *groupsResultsCmd) Run(a *app) error {
 	return c.with(a, reading, func(ctx context.Context, o operator) error {
-		return a.listJobs(o.Results(ctx, c.id()), "VALUE", func(j bulk.JobView) string { return string(j.Value) })
+		return a.listJobs(o.Results(ctx, c.id(), 0), "VALUE", func(j bulk.JobView) string { return string(j.Value) })
 	})
 }
 

@@ -23,8 +23,8 @@ type operator interface {
 	Retry(ctx context.Context, id spillway.GroupID) (*bulk.Group, error)
 	Resolve(ctx context.Context, id spillway.GroupID, index *int64, as spillway.Status) (*bulk.Group, error)
 	ResendCallback(ctx context.Context, id spillway.GroupID) (*bulk.Group, error)
-	Failures(ctx context.Context, id spillway.GroupID) iter.Seq2[bulk.JobView, error]
-	Results(ctx context.Context, id spillway.GroupID) iter.Seq2[bulk.JobView, error]
+	Failures(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[bulk.JobView, error]
+	Results(ctx context.Context, id spillway.GroupID, from int64) iter.Seq2[bulk.JobView, error]
 	Prune(ctx context.Context) (ledger.Pruned, error)
 
 	Resources(ctx context.Context) ([]*bulk.Resource, error)

@@ -74,7 +74,7 @@ func (r *runner) readFailures(ctx context.Context) ([]reasonCount, error) {
 	g := r.group
 	var reasons tally
 	if g.Failed+g.Skipped+g.InDoubt > 0 {
-		for job, err := range r.engine.Failures(ctx, g.ID) {
+		for job, err := range r.engine.Failures(ctx, g.ID, 0) {
 			if err != nil {
 				return reasons.top(5), err
 			}
@@ -84,7 +84,7 @@ func (r *runner) readFailures(ctx context.Context) ([]reasonCount, error) {
 	if r.failures == nil {
 		return reasons.top(5), nil
 	}
-	return reasons.top(5), r.failures.write(func() jobs { return r.engine.Failures(ctx, g.ID) })
+	return reasons.top(5), r.failures.write(func() jobs { return r.engine.Failures(ctx, g.ID, 0) })
 }
 
 // summary says it for people.

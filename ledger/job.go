@@ -89,6 +89,8 @@ type Waiting struct {
 	Jobs      spillway.Spans
 	NotBefore time.Time
 	Lost      int
+	// Failed: they wait because their delivery failed; they count as retrying.
+	Failed bool
 }
 
 // JobQuery selects jobs.

@@ -16,11 +16,11 @@ func testWaiting(b *bench) {
 	b.settle("g", again(spillway.Retry, 1, 2, min(1), 3000), again(spillway.Retry, 1, 2, min(4), 3001, 3003))
 	b.settle("g", again(spillway.Throttled, 1, 1, min(3), 1500))
 	all := []ledger.Waiting{
-		{Jobs: spillway.Of(3000), NotBefore: min(1)},
-		{Jobs: spillway.Of(10), NotBefore: min(2), Lost: 3},
+		{Jobs: spillway.Of(3000), NotBefore: min(1), Failed: true},
+		{Jobs: spillway.Of(10), NotBefore: min(2), Lost: 3, Failed: true},
 		{Jobs: spillway.Of(1500), NotBefore: min(3)},
-		{Jobs: spillway.Of(3001, 3003), NotBefore: min(4)},
-		{Jobs: spillway.Of(1, 2), NotBefore: min(5)},
+		{Jobs: spillway.Of(3001, 3003), NotBefore: min(4), Failed: true},
+		{Jobs: spillway.Of(1, 2), NotBefore: min(5), Failed: true},
 	}
 	jobs := []int64{1, 1, 1, 2, 2}
 	check := func(by time.Time, limit, want int) {

@@ -67,7 +67,7 @@ func readWaiting(s *session, seq, by int64, limit int) (out []ledger.Waiting, la
 		if p.due > by || len(out) == limit {
 			return out, p.due, nil
 		}
-		out = append(out, ledger.Waiting{Jobs: p.jobs, NotBefore: fromMicros(p.due), Lost: p.lost})
+		out = append(out, ledger.Waiting{Jobs: p.jobs, NotBefore: fromMicros(p.due), Lost: p.lost, Failed: p.retrying})
 	}
 	return out, 0, nil
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/flow"
 	"github.com/spillway/spillway/ledger"
 )
 
@@ -21,6 +22,36 @@ func (e *Engine) Resume(ctx context.Context, id spillway.GroupID) (*Group, error
 		e.watch.check(id)
 	}
 	return g, err
+}
+
+// Bounds are a group's own bounds that may change while it lives; nil fields
+// stay.
+type Bounds struct {
+	Rate        *flow.Rate
+	MaxFailures *string
+	Concurrency *int64
+}
+
+// Adjust changes a group's own bounds; they hold when it returns. A changed
+// rate counts what was granted before, a changed max_failures what failed since
+// the last resume.
+func (e *Engine) Adjust(ctx context.Context, id spillway.GroupID, b Bounds) (*Group, error) {
+	var to ledger.Bounds
+	if b.Rate != nil {
+		rate := b.Rate.String()
+		to.Rate = &rate
+	}
+	if b.MaxFailures != nil {
+		if err := CheckMaxFailures(*b.MaxFailures); err != nil {
+			return nil, spillway.Errorf(spillway.CodeInvalid, "max_failures: %w", err)
+		}
+		to.MaxFailures = b.MaxFailures
+	}
+	if b.Concurrency != nil && *b.Concurrency < 0 {
+		return nil, spillway.Errorf(spillway.CodeInvalid, "concurrency %d is below 0", *b.Concurrency)
+	}
+	to.Concurrency = b.Concurrency
+	return e.change(ctx, ledger.Change{Group: id, Kind: ledger.Adjust, Bounds: to})
 }
 
 // Cancel ends a group: what has no outcome yet is cancelled. Leases that are

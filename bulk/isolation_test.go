@@ -183,3 +183,26 @@ func TestReducerThatPanicsEndsTheGroupAllTheSame(t *testing.T) {
 		}
 	})
 }
+
+// A group's rate may change while it runs, also for an upload that goes on.
+func TestAdjustedBoundsHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := bulktest.New(t, bulk.Config{Workers: 4})
+		b.Handle("tag", bulk.Action{Batch: 1}, ok)
+		b.Start()
+		g := b.Submit(bulk.Submission{Action: "tag", Rate: perSecond(10), MaxFailures: "1%"}, bulktest.Numbers(2000))
+		time.Sleep(10 * time.Second)
+		fast, bound := perSecond(500), "50%"
+		g, err := b.Adjust(t.Context(), g.ID, bulk.Bounds{Rate: &fast, MaxFailures: &bound})
+		if err != nil || g.Rate != "500/s" || g.MaxFailures != "50%" || g.Succeeded > 110 {
+			t.Fatalf("adjusted: %+v, %v", g, err)
+		}
+		time.Sleep(6 * time.Second)
+		if g, err := b.Group(t.Context(), g.ID); err != nil || g.State != spillway.Completed {
+			t.Errorf("1,900 jobs at 500/s took over 6 s: %+v, %v", g, err)
+		}
+		if _, err := b.Adjust(t.Context(), g.ID, bulk.Bounds{Rate: &fast}); !errors.Is(err, spillway.CodeState) {
+			t.Errorf("adjusting a completed group: %v", err)
+		}
+	})
+}

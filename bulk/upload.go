@@ -225,7 +225,7 @@ func (u *upload) append(ctx context.Context, total int64, batch []ledger.Append)
 		u.e.countFinal(u.m, a.Final, a.Final)
 	}
 	if last.Version > 0 {
-		q := u.e.entry(u.m, last.Version, total, false, last.State)
+		q := u.e.entry(u.e.current(u.m), last.Version, total, false, last.State)
 		q.MaxCost = cost
 		if perr := u.e.put(ctx, q); perr != nil {
 			u.e.log.Warn("the queue does not answer; the rows are safe and will be indexed later", "group", u.m.id, "err", perr)

@@ -140,6 +140,9 @@ const (
 	// RetryFailed reopens a group for its failed jobs, attempts from 1: they
 	// become waiting work, due now. A completed group is running again.
 	RetryFailed ChangeKind = "retry"
+	// Adjust replaces those of a group's bounds that Change.Bounds names. Ended
+	// groups have CodeState.
+	Adjust ChangeKind = "adjust"
 	// Resolve settles what is in doubt, as Change.As says: OK, Failed or
 	// Retry; one job, or all.
 	Resolve ChangeKind = "resolve"
@@ -154,6 +157,16 @@ type Change struct {
 	// Index is the one job to resolve; nil resolves all.
 	Index *int64
 	As    spillway.Status
+	// Bounds is what Adjust replaces.
+	Bounds Bounds
+}
+
+// Bounds are the parts of a Spec that may change while a group lives; nil
+// fields stay.
+type Bounds struct {
+	Rate        *string
+	MaxFailures *string
+	Concurrency *int64
 }
 
 // Filter selects groups; zero fields select all.

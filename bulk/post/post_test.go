@@ -18,6 +18,7 @@ import (
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
+	"github.com/spillway/spillway/internal/wire"
 	"github.com/spillway/spillway/internal/webhook"
 )
 
@@ -157,8 +158,8 @@ func checkFailure(t *testing.T, err error, want bulk.Failure) {
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 12, 1, 9, 0, 0, 0, time.UTC)
 	for text, want := range map[string]time.Duration{
-		"": 0, "x": 0, "0": 0, "-5": 0, "NaN": 0, "120": 2 * time.Minute, "0.5": 500 * time.Millisecond, "1e99": 30 * 24 * time.Hour,
-		"Tue, 01 Dec 2026 09:00:30 GMT": 30 * time.Second, "Tue, 01 Dec 2020 09:00:30 GMT": 0, "Tue, 01 Dec 2099 09:00:30 GMT": 30 * 24 * time.Hour,
+		"": 0, "x": 0, "0": 0, "-5": 0, "NaN": 0, "120": 2 * time.Minute, "0.5": 500 * time.Millisecond, "1e99": wire.MaxRetryAfter,
+		"Tue, 01 Dec 2026 09:00:30 GMT": 30 * time.Second, "Tue, 01 Dec 2020 09:00:30 GMT": 0, "Tue, 01 Dec 2099 09:00:30 GMT": wire.MaxRetryAfter,
 	} {
 		if got := retryAfter(http.Header{"Retry-After": {text}}, now); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)

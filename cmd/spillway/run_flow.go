@@ -143,24 +143,38 @@ func (r *runner) open(ctx context.Context) (err error) {
 	}
 	r.rep.note(started)
 	if r.existing && !g.State.Ended() {
-		r.differences(g)
+		return r.adjust(ctx)
 	}
 	return nil
 }
 
-// differences says which flags do not count, because the group has its own.
-func (r *runner) differences(g *bulk.Group) {
-	s := r.plan.submission
-	for _, d := range []struct{ flag, now, group string }{
-		{"--rate", s.Rate.String(), g.Rate},
-		{"--max-failures", s.MaxFailures, g.MaxFailures},
-		{"--delivery", string(r.plan.action.Delivery), string(g.Delivery)},
-	} {
-		if d.now != d.group {
-			r.rep.note(event{Type: "warning", Group: g.ID,
-				Message: fmt.Sprintf("%s: the group keeps what it began with: %q, not %q", d.flag, d.group, d.now)})
-		}
+// adjust gives a known group the bounds that the flags name now, and says which
+// flags cannot count any more. A flag that is left out leaves what the group has.
+func (r *runner) adjust(ctx context.Context) error {
+	g, s := r.group, r.plan.submission
+	var to bulk.Bounds
+	note := func(kind, flag, text string, now, group string) {
+		r.rep.note(event{Type: kind, Group: g.ID, Message: fmt.Sprintf("%s: %s %q, not %q", flag, text, now, group)})
 	}
+	if now := s.Rate.String(); now != "" && now != g.Rate {
+		to.Rate = &s.Rate
+		note("adjusted", "--rate", "is now", now, g.Rate)
+	}
+	if now := s.MaxFailures; now != "" && now != g.MaxFailures {
+		to.MaxFailures = &s.MaxFailures
+		note("adjusted", "--max-failures", "is now", now, g.MaxFailures)
+	}
+	if now := string(r.plan.action.Delivery); now != string(g.Delivery) {
+		note("warning", "--delivery", "the group keeps what it began with:", string(g.Delivery), now)
+	}
+	if to == (bulk.Bounds{}) {
+		return nil
+	}
+	g, err := r.engine.Adjust(ctx, g.ID, to)
+	if err == nil {
+		r.group = g
+	}
+	return err
 }
 
 // end is why a run ended.

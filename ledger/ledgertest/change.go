@@ -33,6 +33,27 @@ func testChangeVersions(b *bench) {
 	step(ledger.Seal, spillway.Cancelled, true, 0)
 }
 
+func testAdjust(b *bench) {
+	b.group("g", 3)
+	before := b.find("g")
+	rate, bound, many := "5/s", "10%", int64(7)
+	g, err := b.l.Change(b.ctx(), b.now, ledger.Change{Group: "g", Kind: ledger.Adjust, Bounds: ledger.Bounds{Rate: &rate, MaxFailures: &bound}})
+	b.ok(err)
+	want := before.Spec
+	want.Rate, want.MaxFailures = rate, bound
+	b.same("the spec", g.Spec, want)
+	if g.Version != before.Version+1 {
+		b.Errorf("version %d after %d", g.Version, before.Version)
+	}
+	b.reopen()
+	g, err = b.l.Change(b.ctx(), b.now, ledger.Change{Group: "g", Kind: ledger.Adjust, Bounds: ledger.Bounds{Concurrency: &many}})
+	b.ok(err)
+	want.Concurrency = many
+	b.same("the spec after a restart", g.Spec, want)
+	b.change("g", ledger.Cancel)
+	b.refuse("g", ledger.Adjust, spillway.CodeState)
+}
+
 func testChangeRefused(b *bench) {
 	for _, k := range []ledger.ChangeKind{ledger.Seal, ledger.Pause, ledger.Resume, ledger.Cancel, ledger.RetryFailed} {
 		b.refuse("none", k, spillway.CodeNotFound)

@@ -42,6 +42,7 @@ var cases = []struct {
 	{"AppendLimit", testAppendLimit},
 	{"AppendBadRows", testAppendBadRows},
 	{"ChangeVersions", testChangeVersions},
+	{"Adjust", testAdjust},
 	{"ChangeRefused", testChangeRefused},
 	{"PauseAndSeal", testPauseAndSeal},
 	{"ResumeForgives", testResumeForgives},

@@ -2,6 +2,7 @@ package sqlledger
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/spillway/spillway"
@@ -32,7 +33,7 @@ func (l *Ledger) Change(ctx context.Context, now time.Time, c ledger.Change) (ou
 
 func checkChange(c *ledger.Change) error {
 	switch c.Kind {
-	case ledger.Seal, ledger.Pause, ledger.Resume, ledger.Cancel, ledger.RetryFailed:
+	case ledger.Seal, ledger.Pause, ledger.Resume, ledger.Cancel, ledger.RetryFailed, ledger.Adjust:
 		return nil
 	case ledger.Resolve:
 		switch c.As {
@@ -56,6 +57,8 @@ func (b *batch) alter(now time.Time, g *group, c *ledger.Change) error {
 		return g.cancel()
 	case ledger.RetryFailed:
 		return b.retryFailed(now, g)
+	case ledger.Adjust:
+		return b.adjust(g, c.Bounds)
 	}
 	return b.resolve(now, g, c)
 }
@@ -110,6 +113,30 @@ func (g *group) cancel() error {
 	g.State, g.PausedBy = spillway.Cancelled, ""
 	g.changed()
 	return nil
+}
+
+func (b *batch) adjust(g *group, to ledger.Bounds) error {
+	if g.State.Ended() {
+		return errState(g.ID, g.State, "adjusted")
+	}
+	spec := g.Spec
+	if to.Rate != nil {
+		spec.Rate = *to.Rate
+	}
+	if to.MaxFailures != nil {
+		spec.MaxFailures = *to.MaxFailures
+	}
+	if to.Concurrency != nil {
+		spec.Concurrency = *to.Concurrency
+	}
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
+	g.Spec = spec
+	g.changed()
+	_, err = b.s.exec(updateSpec, g.seq, string(text))
+	return err
 }
 
 // reopen lets a completed group run again.

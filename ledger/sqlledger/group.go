@@ -37,6 +37,8 @@ const (
 		bytes = $8, hash = $9, failed_base = $10, final_base = $11, completions = $12, result = $13,
 		callback_state = $14, callback_attempts = $15, started = $16, finished = $17, pruned = $18 WHERE seq = $1`
 
+	updateSpec = `UPDATE groups SET spec = $2 WHERE seq = $1`
+
 	// selectTally sums a group's chunk rows: the truth of its counts.
 	selectTally = `SELECT COALESCE(SUM(succeeded), 0), COALESCE(SUM(failed), 0), COALESCE(SUM(skipped), 0),
 		COALESCE(SUM(in_doubt), 0), COALESCE(SUM(retrying), 0), COALESCE(SUM(waiting), 0)

@@ -98,7 +98,12 @@ type Claim struct {
 	// MaxJobs bounds the jobs of one lease below the action's batch; 0 doesn't.
 	MaxJobs int64
 	// PerResource is the most leases of one resource that the instance may
-	// hold, those already held included; 0 is unbounded.
+	// hold, those already held included; 0 is unbounded. A claim that names no
+	// tenant shares them among the resource's: one that has its weighted part,
+	// at least one lease, gets no more while another with less has something
+	// ready; what others leave is divided among those who have. Leases out are
+	// not taken back: a newcomer gets the next that ends. Where a rate bounds
+	// the resource, that alone is shared while over a quarter of them is free.
 	PerResource int
 	// Visibility is the time until the lease's deadline.
 	Visibility time.Duration

@@ -98,7 +98,7 @@ func (q *Queue) Reclaim(_ context.Context, now time.Time, max int) ([]queue.Leas
 		q.deadlines.set(l, float64(l.deadline), l.Token)
 		if !l.taken {
 			l.taken = true
-			l.group.resource().hold(l.Instance, -1)
+			l.group.share().hold(l.Instance, -1)
 			l.group.resource().mark()
 		}
 		out = append(out, l.answer())

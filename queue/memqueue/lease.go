@@ -107,7 +107,7 @@ func (q *Queue) start(l *lease) {
 	r.leases++
 	r.granted += l.Charged
 	r.served = q.count()
-	r.hold(l.Instance, 1)
+	g.share().hold(l.Instance, 1)
 	g.line.lane.action.run(n)
 	q.place(g)
 }
@@ -122,7 +122,7 @@ func (q *Queue) end(l *lease) {
 	r.running -= n
 	r.leases--
 	if !l.taken {
-		r.hold(l.Instance, -1)
+		g.share().hold(l.Instance, -1)
 	}
 	g.line.lane.action.run(-n)
 }

@@ -14,6 +14,9 @@ const probeEvery = time.Second
 type demand struct {
 	tenant  spillway.TenantID // "" is all
 	maxJobs int64             // 0 is unbounded
+	// workers is how many leases the instance may hold; 0 is unbounded.
+	workers  int
+	instance string
 }
 
 // pick is what a resource grants next, and when.
@@ -172,7 +175,8 @@ func (r *resource) soundest(lanes []*lane, d demand) *group {
 	return best
 }
 
-// firstShare is the tenant that was served least by weight.
+// firstShare is the tenant that was served least by weight, among those that
+// have less than their part of the workers.
 func (r *resource) firstShare(lanes []*lane, d demand) *share {
 	if d.tenant != "" {
 		s := r.shares[d.tenant]
@@ -180,6 +184,13 @@ func (r *resource) firstShare(lanes []*lane, d demand) *share {
 			return nil
 		}
 		return s
+	}
+	if d.workers > 0 && r.scarce(d.instance, d.workers) {
+		c := crew{resource: r, instance: d.instance, workers: d.workers, full: r.search[:0]}
+		first := c.choose(lanes)
+		clear(c.full)
+		r.search = c.full
+		return first
 	}
 	var best *line
 	var least key
@@ -194,14 +205,7 @@ func (r *resource) firstShare(lanes []*lane, d demand) *share {
 	return best.share
 }
 
-func (s *share) waitsIn(lanes []*lane) bool {
-	for _, l := range s.lines {
-		if l.ready(lanes) {
-			return true
-		}
-	}
-	return false
-}
+func (s *share) waitsIn(lanes []*lane) bool { return s.firstLine(lanes) != nil }
 
 // ready says that the line has ready groups and is of one of the lanes.
 func (l *line) ready(lanes []*lane) bool {

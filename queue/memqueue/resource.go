@@ -28,6 +28,7 @@ type resource struct {
 	running int64 // jobs in leases
 	leases  int
 	holders map[string]int // leases by instance
+	search  []*line        // room for a crew's search
 	waiting int64          // jobs in retry entries
 	granted int64          // cost, ever
 	served  int64          // when it was last granted from, by count

@@ -150,7 +150,9 @@ func (v *view) look(q *Queue, s *seat) {
 	if r.stopped() || r.full() || v.perResource > 0 && r.holders[v.instance] >= v.perResource {
 		return
 	}
-	s.pick = q.pick(r, s.lanes, demand{tenant: v.tenant, maxJobs: v.maxJobs})
+	s.pick = q.pick(r, s.lanes, demand{
+		tenant: v.tenant, maxJobs: v.maxJobs, workers: v.perResource, instance: v.instance,
+	})
 	s.seenAt = q.now
 	if s.pick.at == flow.Never {
 		return

@@ -28,6 +28,7 @@ type share struct {
 	v        float64 // virtual time among the resource's tenants
 	lines    []*line
 	groups   int
+	crews    []crewed // its leases by instance
 
 	// A tenant's two lanes, shortest-first and even groups, are served fairly.
 	between flow.Fair

@@ -6,6 +6,9 @@ import "math"
 // into at least, so that a slow lease or a lost one costs a fifth of it.
 const leasesPerPeriod = 5
 
+// roundingWeights allows for sums of weights being inexact.
+const roundingWeights = 1e-9
+
 // size is how many jobs a lease of the group holds before its tokens are
 // looked at, and the entry that they come from, or -1.
 func (q *Queue) size(g *group, d demand) (jobs int64, entry int) {
@@ -58,8 +61,7 @@ func (g *group) part() int64 {
 
 // slice is a fifth of a period's tokens in jobs, at least one.
 func slice(tokens float64, cost int64) int64 {
-	const rounding = 1e-9 // sums of weights are inexact
-	return max(1, int64(tokens/leasesPerPeriod/float64(cost)+rounding))
+	return max(1, int64(tokens/leasesPerPeriod/float64(cost)+roundingWeights))
 }
 
 // tokens is what jobs of the group are charged on each bound.

@@ -35,6 +35,11 @@ func Benchmark(b *testing.B, open func(b *testing.B, o Options) queue.Queue) {
 	b.Run("claim+settle/rate/groups=10000", func(b *testing.B) {
 		benchClaim(b, filled(b, open, 10_000, sameTenant), queue.Resource{Name: "res", Rate: perSecond(1000)})
 	})
+	for _, hanging := range []int{8, 50} {
+		b.Run(fmt.Sprintf("claim+settle/workers=64/hanging=%d", hanging), func(b *testing.B) {
+			benchCrew(b, filled(b, open, 10_000, ownTenant), hanging)
+		})
+	}
 	b.Run("claim/nothing-due/groups=10000", func(b *testing.B) {
 		benchEmpty(b, filled(b, open, 10_000, sameTenant))
 	})
@@ -137,6 +142,32 @@ func benchClaim(b *testing.B, q queue.Queue, resources ...queue.Resource) {
 		if len(got.Leases) == 0 {
 			continue
 		}
+		settle[0] = queue.Settlement{Ref: got.Leases[0].Ref, Finished: got.Leases[0].Jobs.Len()}
+		_, err = q.Settle(ctx, now, settle)
+		check(b, err)
+	}
+}
+
+// benchCrew is benchClaim for one of many workers, some of which hang with
+// tenants that have the least virtual time.
+func benchCrew(b *testing.B, q queue.Queue, hanging int) {
+	ctx, now, a := context.Background(), start, newAsks()
+	a.claim.PerResource, a.claim.Visibility = 64, time.Hour
+	var heavy queue.Settings
+	for i := range hanging {
+		heavy.Tenants = append(heavy.Tenants, queue.Tenant{ID: ownTenant(i).Tenant, Weight: 100})
+	}
+	check(b, q.Configure(ctx, now, heavy))
+	for range hanging {
+		_, err := q.Claim(ctx, now, a.next())
+		check(b, err)
+	}
+	settle := make([]queue.Settlement, 1)
+	b.ReportAllocs()
+	for b.Loop() {
+		got, err := q.Claim(ctx, now, a.next())
+		check(b, err)
+		now = now.Add(time.Microsecond)
 		settle[0] = queue.Settlement{Ref: got.Leases[0].Ref, Finished: got.Leases[0].Jobs.Len()}
 		_, err = q.Settle(ctx, now, settle)
 		check(b, err)

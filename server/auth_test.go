@@ -67,6 +67,30 @@ func TestTenantsSeeThemselvesOnly(t *testing.T) {
 	}
 }
 
+// A tenant's key cannot leave the action's limits by naming a resource that has
+// none; an admin's key may name any.
+func TestTenantsNameResourcesWithLimitsOnly(t *testing.T) {
+	w := newWorld(t, func(o *server.Options) {
+		withAdmin(o)
+		o.ResourceOf = func(a spillway.ActionName, _ spillway.TenantID) spillway.ResourceName {
+			return spillway.ResourceName(a)
+		}
+	})
+	secret, _ := w.newKey(`{"tenant":"a"}`)
+	tenant, admin := w.as(secret), w.as(adminKey)
+	p := tenant.csv("/v1/groups?action=tag&resource=free", rows).problem(http.StatusForbidden, "forbidden")
+	if len(p.Errors) != 1 || p.Errors[0].Location != "resource" {
+		t.Errorf("errors %+v", p.Errors)
+	}
+	tenant.post("/v1/groups", `{"action":"tag","resource":"free","jobs":[1]}`).problem(http.StatusForbidden, "forbidden")
+	tenant.post("/v1/groups", `{"action":"tag","resource":"free","open":true}`).problem(http.StatusForbidden, "forbidden")
+	tenant.csv("/v1/groups?action=tag&resource=fail", rows).problem(http.StatusForbidden, "forbidden")
+	tenant.csv("/v1/groups?action=tag&resource=tag", rows).is(http.StatusCreated)
+	admin.csv("/v1/groups?action=tag&resource=free", rows).is(http.StatusCreated)
+	admin.do(admin.request(http.MethodPut, "/v1/resources/free", strings.NewReader(`{"rate":"100/s"}`), "Content-Type", "application/json")).is(http.StatusOK)
+	tenant.csv("/v1/groups?action=tag&resource=free", rows).is(http.StatusCreated)
+}
+
 func TestKeys(t *testing.T) {
 	w := newWorld(t, withAdmin)
 	secret, id := w.newKey(`{"tenant":"a"}`)

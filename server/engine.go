@@ -54,6 +54,7 @@ type leaseEngine interface {
 type operatorEngine interface {
 	Resources(ctx context.Context) ([]*bulk.Resource, error)
 	Resource(ctx context.Context, name spillway.ResourceName) (*bulk.Resource, error)
+	Governed(name spillway.ResourceName) bool
 	SetResource(ctx context.Context, name spillway.ResourceName, c bulk.ResourceChange, by string) (*bulk.Resource, error)
 	Tenants(ctx context.Context) ([]*bulk.Tenant, error)
 	PauseTenant(ctx context.Context, t spillway.TenantID, paused bool, by string) error

@@ -35,6 +35,8 @@ func (f *fakeEngine) Metrics() bulk.Metrics { return bulk.Metrics{Workers: 7} }
 
 func (f *fakeEngine) Resources(context.Context) ([]*bulk.Resource, error) { return nil, nil }
 
+func (f *fakeEngine) Governed(spillway.ResourceName) bool { return false }
+
 func (f *fakeEngine) Group(_ context.Context, id spillway.GroupID) (*bulk.Group, error) {
 	return f.group(id)
 }

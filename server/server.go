@@ -28,6 +28,9 @@ type Options struct {
 	AdminKey string
 	// AllowPrivateURLs lets callbacks given by clients go to private networks.
 	AllowPrivateURLs bool
+	// ResourceOf is the resource that an action wears down for a tenant, which a
+	// tenant's key may name though it has no limits; nil knows none.
+	ResourceOf func(spillway.ActionName, spillway.TenantID) spillway.ResourceName
 	// MaxBody bounds a JSON request, in bytes. Default 32 MB. Streamed uploads
 	// are bounded by the tenant's limit and by row.
 	MaxBody int64

@@ -91,6 +91,9 @@ func (s *Server) submission(ctx context.Context, q submitQuery) (bulk.Submission
 	if q.Action == "" {
 		return invalid("action", "", "an action is needed: say which kind of work this is")
 	}
+	if err := s.mayName(ctx, q.Resource, q.Action, tenant); err != nil {
+		return bulk.Submission{}, err
+	}
 	rate, err := flow.ParseRate(q.Rate)
 	if err != nil {
 		return invalid("rate", q.Rate, "rate: %w", err)
@@ -109,6 +112,19 @@ func (s *Server) submission(ctx context.Context, q submitQuery) (bulk.Submission
 		NotBefore: q.NotBefore, Expires: q.Expires, Delivery: q.Delivery, MaxFailures: q.MaxFailures,
 		Callback: q.Callback, TrustedCallback: s.opts.AllowPrivateURLs, CostField: q.Cost,
 	}, nil
+}
+
+// mayName refuses a tenant's key a resource without limits, which would lift
+// those of the action's own.
+func (s *Server) mayName(ctx context.Context, name spillway.ResourceName, action spillway.ActionName, tenant spillway.TenantID) error {
+	if name == "" || exchangeOf(ctx).who.admin || s.engine.Governed(name) {
+		return nil
+	}
+	if own := s.opts.ResourceOf; own != nil && name == own(action, tenant) {
+		return nil
+	}
+	return problemOf(spillway.Errorf(spillway.CodeForbidden,
+		"no limits are configured for the resource %q, and a tenant's key may name only one that has some: leave it out to use the action's", name)).at("resource", name)
 }
 
 // checkLabels bounds labels.

@@ -60,7 +60,7 @@ func (c *serveCmd) Run(a *app) error {
 	}
 	defer release()
 	s, err := server.New(server.Options{
-		Engine: e, Settings: l, AdminKey: string(cfg.AdminKey), AllowPrivateURLs: cfg.AllowPrivateURLs, MaxBody: int64(cfg.MaxBody),
+		Engine: e, Settings: l, AdminKey: string(cfg.AdminKey), AllowPrivateURLs: cfg.AllowPrivateURLs, ResourceOf: cfg.ResourceOf, MaxBody: int64(cfg.MaxBody),
 		RequestRate: flow.Rate(*cfg.RequestRate), Drain: time.Duration(*cfg.Drain), TLS: tlsConfig, Version: version, Logger: a.log,
 	})
 	if err != nil {

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"github.com/spillway/spillway"
@@ -60,6 +62,16 @@ func (c *Config) tenantRules() map[spillway.TenantID]bulk.TenantRule {
 		}
 	}
 	return rules
+}
+
+// ResourceOf is the resource that an action wears down for a tenant; "" for an
+// action that is not configured.
+func (c *Config) ResourceOf(action spillway.ActionName, t spillway.TenantID) spillway.ResourceName {
+	a, known := c.Actions[string(action)]
+	if !known {
+		return ""
+	}
+	return spillway.ResourceName(strings.ReplaceAll(cmp.Or(a.Resource, string(action)), "{tenant}", string(t)))
 }
 
 // Settings is the action as the engine takes it, without its handler: Post,

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"github.com/spillway/spillway"
 )
 
@@ -142,17 +144,39 @@ func (s *Server) upload(ctx context.Context) (b *body, release func(), err error
 	return b, func() { forget(); b.end(); free() }, nil
 }
 
-// readAll reads a JSON body within the server's limit of memory.
-func (s *Server) readAll(ctx context.Context) ([]byte, func(), error) {
-	x := exchangeOf(ctx)
-	size := x.r.ContentLength
+// room takes a JSON body's share of the memory for all of them.
+func (s *Server) room(r *http.Request) (free func(), err error) {
+	size := r.ContentLength
 	if size < 0 || size > s.opts.MaxBody {
 		size = s.opts.MaxBody
 	}
 	if !s.bodies.TryAcquire(size) {
-		return nil, nil, spillway.Errorf(spillway.CodeLimit, "the server reads too many large bodies now: try again, or send CSV or NDJSON, which are streamed")
+		return nil, spillway.Errorf(spillway.CodeLimit, "the server reads too many large bodies now: try again; rows can be sent as CSV or NDJSON, which are streamed")
 	}
-	free := func() { s.bodies.Release(size) }
+	return func() { s.bodies.Release(size) }, nil
+}
+
+// reserve is room for a body that the framework reads. A small one is free.
+func (s *Server) reserve(ctx huma.Context, next func(huma.Context)) {
+	x := exchangeOf(ctx.Context())
+	if n := x.r.ContentLength; n < 0 || n > smallBody {
+		free, err := s.room(x.r)
+		if err != nil {
+			s.problem(x, err).write(x.w)
+			return
+		}
+		defer free()
+	}
+	next(ctx)
+}
+
+// readAll reads a JSON body within the server's limit of memory.
+func (s *Server) readAll(ctx context.Context) ([]byte, func(), error) {
+	x := exchangeOf(ctx)
+	free, err := s.room(x.r)
+	if err != nil {
+		return nil, nil, err
+	}
 	data, err := io.ReadAll(http.MaxBytesReader(x.w.ResponseWriter, x.r.Body, s.opts.MaxBody))
 	if err != nil {
 		free()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -89,7 +90,8 @@ func (s *Server) leaseCalls() {
 		example:     map[string]any{"results": []any{map[string]any{"index": 17, "status": "ok", "value": map[string]any{"sent": true}}, map[string]any{"index": 18, "status": "retry", "error": "locked", "retry_after_ms": 500}}},
 		summary:     "Say what became of leased jobs",
 		description: "After the deadline, final outcomes are still merged for jobs that have none; 409 when none was.",
-		errors:      append(lost, spillway.CodeHandler, spillway.CodeTooLarge),
+		errors:      append(slices.Clone(lost), spillway.CodeHandler, spillway.CodeTooLarge, spillway.CodeLimit),
+		large:       true,
 	}, s.settle)
 	handle(s, call{
 		id: "extend-lease", tag: tag, method: http.MethodPost, path: "/v1/leases/{lease}/extend",

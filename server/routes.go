@@ -44,7 +44,11 @@ type call struct {
 	body    *huma.RequestBody
 	reply   map[string]*huma.MediaType
 	open    bool // needs no key
+	large   bool // the body may have Options.MaxBody
 }
+
+// smallBody bounds the JSON bodies of most calls, in bytes.
+const smallBody = 1 << 20
 
 // usual codes may come from every call.
 var usual = []spillway.Code{
@@ -57,11 +61,14 @@ func handle[I, O any](s *Server, c call, h func(context.Context, *I) (*O, error)
 	op := huma.Operation{
 		OperationID: c.id, Method: c.method, Path: c.path, Tags: []string{c.tag},
 		Summary: c.summary, Description: c.description,
-		DefaultStatus: c.status, MaxBodyBytes: 1 << 20, BodyReadTimeout: -1,
+		DefaultStatus: c.status, MaxBodyBytes: smallBody, BodyReadTimeout: -1,
 		Responses: s.problems(c),
 	}
 	if c.example != nil {
 		op.RequestBody = &huma.RequestBody{Content: map[string]*huma.MediaType{typeJSON: {Example: c.example}}}
+	}
+	if c.large {
+		op.MaxBodyBytes, op.Middlewares = s.opts.MaxBody, huma.Middlewares{s.reserve}
 	}
 	if c.open {
 		op.Security = []map[string][]string{}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spillway/spillway/bulk"
+	"github.com/spillway/spillway/server"
 )
 
 type leased struct {
@@ -64,6 +65,37 @@ func TestPullWorker(t *testing.T) {
 	w.post("/v1/leases/"+last.Lease+"/settle", `{"results":[{"index":0,"status":"fine"}]}`).problem(422, "invalid")
 	w.post("/v1/leases", `{"actions":["nope"]}`).problem(422, "unknown_action")
 	w.post("/v1/leases", `{"actions":[]}`).problem(422, "invalid")
+}
+
+// A lease's results may be as large as an upload in JSON.
+func TestSettleTakesLargeValues(t *testing.T) {
+	w := newWorld(t, func(o *server.Options) { o.MaxBody = 4 << 20 })
+	const n = 10
+	g := read[bulk.Group](w.post("/v1/groups", `{"action":"pull","jobs":[`+strings.Repeat("1,", n-1)+`1]}`).is(http.StatusCreated))
+	l := read[leased](w.post("/v1/leases", `{"actions":["pull"],"max":10,"wait_ms":10000}`).is(http.StatusOK))
+	if len(l.Jobs) != n {
+		t.Fatalf("%d jobs leased, want %d", len(l.Jobs), n)
+	}
+	results := func(size int) string {
+		value := strings.Repeat("x", size)
+		var out []string
+		for _, j := range l.Jobs {
+			out = append(out, fmt.Sprintf(`{"index":%d,"value":%q}`, j.Index, value))
+		}
+		return `{"results":[` + strings.Join(out, ",") + `]}`
+	}
+	at := "/v1/leases/" + l.Lease + "/settle"
+	w.post(at, results(500_000)).problem(http.StatusRequestEntityTooLarge, "too_large")
+	s := read[struct{ Accepted int64 }](w.post(at, results(200_000)).is(http.StatusOK))
+	if s.Accepted != n {
+		t.Errorf("accepted %d of %d", s.Accepted, n)
+	}
+	if end := w.ended(string(g.ID)); end.Succeeded != n {
+		t.Errorf("group %+v", end)
+	}
+	if body := w.get("/v1/groups/" + string(g.ID) + "/jobs/9").is(http.StatusOK).body; len(body) < 200_000 {
+		t.Errorf("the value has become %d bytes", len(body))
+	}
 }
 
 func TestResources(t *testing.T) {

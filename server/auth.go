@@ -66,7 +66,7 @@ func (s *Server) isAdminKey(secret string) bool {
 func checkLocal(r *http.Request) error {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !peer.Addr().Unmap().IsLoopback() {
-		return spillway.Errorf(spillway.CodeUnauthorized, "without API keys only this machine is served: create one with spillway keys create")
+		return spillway.Errorf(spillway.CodeUnauthorized, "without API keys only this machine is served: create an admin's with spillway keys create --admin")
 	}
 	if !isLoopback(r.Host) {
 		return spillway.Errorf(spillway.CodeForbidden, "the host %q is not a local name: without API keys use 127.0.0.1 or localhost", r.Host)
@@ -93,7 +93,7 @@ func CheckListen(addr string, haveKeys bool) error {
 		return nil
 	}
 	return spillway.Errorf(spillway.CodeInvalid,
-		"listening on %q would serve anyone: create an API key first (spillway keys create), or set SPILLWAY_ADMIN_KEY, or listen on 127.0.0.1", addr)
+		"listening on %q would serve anyone: create an admin's API key first (spillway keys create --admin), or set SPILLWAY_ADMIN_KEY, or listen on 127.0.0.1", addr)
 }
 
 // needAdmin refuses tenants' keys.

@@ -117,7 +117,7 @@ func TestKeys(t *testing.T) {
 // from the ledger, keys are not believed for longer than that.
 func TestKeysAreCachedBriefly(t *testing.T) {
 	store := &memSettings{}
-	here, there := server.NewKeys(store), server.NewKeys(store)
+	here, there := server.NewKeys(store, true), server.NewKeys(store, true)
 	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 	key, secret, err := there.Create(t.Context(), now, server.Key{Tenant: "a"})
 	if err != nil {
@@ -168,11 +168,31 @@ func TestWithoutKeys(t *testing.T) {
 	if l := read[list[server.Key]](c.get("/v1/keys")); len(l.Items) != 0 {
 		t.Errorf("keys were made: %+v", l.Items)
 	}
-	k := read[struct{ Secret, Note string }](c.post("/v1/keys", `{"tenant":"a"}`).is(http.StatusCreated))
-	if k.Note == "" {
-		t.Error("the first tenant's key does not say that there is no admin's key")
+	if p := c.post("/v1/keys", `{"tenant":"a"}`).problem(http.StatusConflict, "wrong_state"); !strings.Contains(p.Detail, "keys create --admin") {
+		t.Errorf("what to do first is not said: %s", p.Detail)
 	}
+	admin := read[struct{ Secret string }](c.post("/v1/keys", `{"admin":true}`).is(http.StatusCreated))
 	c.get("/v1/keys").problem(http.StatusUnauthorized, "unauthorized")
+	c.as(admin.Secret).post("/v1/keys", `{"tenant":"a"}`).is(http.StatusCreated)
+}
+
+// An erased tenant's keys end with it, and no others.
+func TestErasingATenantRevokesItsKeys(t *testing.T) {
+	w := newWorld(t, withAdmin)
+	a1, _ := w.newKey(`{"tenant":"a"}`)
+	a2, _ := w.newKey(`{"tenant":"a"}`)
+	b, _ := w.newKey(`{"tenant":"b"}`)
+	operator, _ := w.newKey(`{"admin":true}`)
+	w.as(a1).ended(string(read[bulk.Group](w.as(a1).csv("/v1/groups?action=tag", rows).is(http.StatusCreated)).ID))
+	e := read[struct{ Groups, Keys int }](w.as(operator).post("/v1/tenants/a/erase", "").is(http.StatusOK))
+	if e.Groups != 1 || e.Keys != 2 {
+		t.Errorf("erased %+v", e)
+	}
+	for _, secret := range []string{a1, a2} {
+		w.as(secret).csv("/v1/groups?action=tag", rows).problem(http.StatusUnauthorized, "unauthorized")
+	}
+	w.as(b).get("/v1/groups").is(http.StatusOK)
+	w.as(operator).get("/v1/keys").is(http.StatusOK)
 }
 
 func TestCheckListen(t *testing.T) {

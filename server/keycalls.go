@@ -19,15 +19,11 @@ type newKey struct {
 type createdKey struct {
 	Key
 	Secret string `json:"secret" doc:"The key itself. It is not kept: this is the only time that it is shown." example:"sw_3vXh…"`
-	Note   string `json:"note,omitempty" doc:"What to know before going on."`
 }
 
 type keyID struct {
 	ID string `path:"id" doc:"The key's id." example:"k_5f0c9a1e2b3d" maxLength:"200"`
 }
-
-const noAdminNote = "From now on every call needs a key, and there is no admin's key yet: calls for admins need one. " +
-	"Create one with spillway keys create --admin while the server is stopped, or set SPILLWAY_ADMIN_KEY."
 
 func (s *Server) keyCalls() {
 	const tag = "keys"
@@ -46,7 +42,8 @@ func (s *Server) keyCalls() {
 		id: "create-key", tag: tag, method: http.MethodPost, path: "/v1/keys", status: http.StatusCreated,
 		example:     map[string]any{"tenant": "acme", "label": "nightly import"},
 		summary:     "Create an API key",
-		description: "Answers the secret once; the server keeps its hash only. For admins.",
+		description: "Answers the secret once; the server keeps its hash only. The first key must be an admin's. For admins.",
+		errors:      []spillway.Code{spillway.CodeState},
 	}, s.createKey)
 	handle(s, call{
 		id: "revoke-key", tag: tag, method: http.MethodDelete, path: "/v1/keys/{id}", status: http.StatusNoContent,
@@ -65,16 +62,11 @@ func (s *Server) createKey(ctx context.Context, in *newKey) (*reply[createdKey],
 	if err := needAdmin(ctx); err != nil {
 		return nil, err
 	}
-	who := exchangeOf(ctx).who
 	key, secret, err := s.keys.Create(ctx, time.Now(), Key{
-		Tenant: in.Body.Tenant, Admin: in.Body.Admin, Label: in.Body.Label, CreatedBy: who.name,
+		Tenant: in.Body.Tenant, Admin: in.Body.Admin, Label: in.Body.Label, CreatedBy: exchangeOf(ctx).who.name,
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := createdKey{Key: key, Secret: secret}
-	if who.name == localName && !key.Admin {
-		out.Note = noAdminNote
-	}
-	return &reply[createdKey]{Status: http.StatusCreated, Body: out}, nil
+	return &reply[createdKey]{Status: http.StatusCreated, Body: createdKey{Key: key, Secret: secret}}, nil
 }

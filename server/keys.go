@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,6 +48,7 @@ type storedKey struct {
 // Keys is the API keys in a ledger. Its methods may be called concurrently.
 type Keys struct {
 	store ledger.Settings
+	admin bool
 	mu    struct {
 		sync.Mutex
 		byHash map[[sha256.Size]byte]storedKey
@@ -54,17 +56,22 @@ type Keys struct {
 	}
 }
 
-// NewKeys is the keys of a ledger.
-func NewKeys(store ledger.Settings) *Keys { return &Keys{store: store} }
+// NewKeys is the keys of a ledger. admin says that there is an admin's key
+// beside them, in the configuration.
+func NewKeys(store ledger.Settings, admin bool) *Keys { return &Keys{store: store, admin: admin} }
 
 // Create makes a key and returns its secret, which is not kept: this is the
-// only time that it can be seen. Either a tenant or admin must be given.
+// only time that it can be seen. Either a tenant or admin must be given. The
+// first key must be an admin's: it ends the time in which none is needed.
 func (k *Keys) Create(ctx context.Context, now time.Time, key Key) (_ Key, secret string, err error) {
 	if (key.Tenant == "") != key.Admin {
 		return Key{}, "", spillway.Errorf(spillway.CodeInvalid, "a key is for one tenant, or it is an admin's: give tenant or admin, not both")
 	}
 	if len(key.Tenant) > 200 || len(key.Label) > 200 {
 		return Key{}, "", spillway.Errorf(spillway.CodeInvalid, "tenant and label may have at most 200 bytes")
+	}
+	if err := k.needsAdmin(ctx, key); err != nil {
+		return Key{}, "", err
 	}
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -78,6 +85,18 @@ func (k *Keys) Create(ctx context.Context, now time.Time, key Key) (_ Key, secre
 	err = k.store.Save(ctx, now, []ledger.Setting{{Kind: keyKind, Name: key.ID, Value: value, By: key.CreatedBy}})
 	k.forget()
 	return key, secret, err
+}
+
+// needsAdmin refuses a tenant's key while nobody could look after it.
+func (k *Keys) needsAdmin(ctx context.Context, key Key) error {
+	if key.Admin || k.admin {
+		return nil
+	}
+	stored, err := k.load(ctx)
+	if err != nil || slices.ContainsFunc(stored, func(s storedKey) bool { return s.Admin }) {
+		return err
+	}
+	return spillway.Errorf(spillway.CodeState, "there is no admin's key yet, and with keys every call needs one: create an admin's key first (spillway keys create --admin), or set SPILLWAY_ADMIN_KEY")
 }
 
 // List lists the keys, in order of id.
@@ -103,6 +122,25 @@ func (k *Keys) Revoke(ctx context.Context, now time.Time, id, by string) error {
 		}
 	}
 	return spillway.Errorf(spillway.CodeNotFound, "there is no key %q", id)
+}
+
+// RevokeTenant ends all keys of a tenant, and says how many.
+func (k *Keys) RevokeTenant(ctx context.Context, now time.Time, t spillway.TenantID, by string) (int, error) {
+	stored, err := k.load(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var ended []ledger.Setting
+	for _, s := range stored {
+		if !s.Admin && s.Tenant == t {
+			ended = append(ended, ledger.Setting{Kind: keyKind, Name: s.ID, By: by})
+		}
+	}
+	if len(ended) == 0 {
+		return 0, nil
+	}
+	defer k.forget()
+	return len(ended), k.store.Save(ctx, now, ended)
 }
 
 // Find returns the key of a secret; any says whether there are keys at all.

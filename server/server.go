@@ -117,7 +117,7 @@ func New(o Options) (*Server, error) {
 	s := &Server{
 		opts:   o,
 		engine: o.Engine,
-		keys:   NewKeys(o.Settings),
+		keys:   NewKeys(o.Settings, o.AdminKey != ""),
 		log:    o.Logger,
 		origin: http.NewCrossOriginProtection(),
 		bodies: semaphore.NewWeighted(8 * o.MaxBody),

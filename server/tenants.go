@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
@@ -15,6 +16,7 @@ type tenantID struct {
 
 type erased struct {
 	Groups int64 `json:"groups" doc:"How many groups were deleted."`
+	Keys   int   `json:"keys" doc:"How many API keys were revoked."`
 }
 
 type pruned struct {
@@ -47,14 +49,8 @@ func (s *Server) tenantCalls() {
 	handle(s, call{
 		id: "erase-tenant", tag: tag, method: http.MethodPost, path: "/v1/tenants/{tenant}/erase",
 		summary:     "Erase a tenant",
-		description: "Cancels the tenant's groups and deletes everything of them: payloads, outcomes, values and callbacks. Its keys stay until they are revoked. For admins.",
-	}, func(ctx context.Context, in *tenantID) (*reply[erased], error) {
-		if err := needAdmin(ctx); err != nil {
-			return nil, err
-		}
-		n, err := s.engine.EraseTenant(ctx, in.Tenant)
-		return ok(erased{Groups: n}, err)
-	})
+		description: "Revokes the tenant's API keys, cancels its groups and deletes everything of them: payloads, outcomes, values and callbacks. For admins.",
+	}, s.eraseTenant)
 	handle(s, call{
 		id: "prune", tag: tag, method: http.MethodPost, path: "/v1/prune",
 		summary:     "Apply retention now",
@@ -66,6 +62,19 @@ func (s *Server) tenantCalls() {
 		p, err := s.engine.Prune(ctx)
 		return ok(pruned{Groups: p.Groups, Chunks: p.Chunks, More: p.More}, err)
 	})
+}
+
+func (s *Server) eraseTenant(ctx context.Context, in *tenantID) (*reply[erased], error) {
+	if err := needAdmin(ctx); err != nil {
+		return nil, err
+	}
+	// The keys first, so that nothing new comes in behind.
+	keys, err := s.keys.RevokeTenant(ctx, time.Now(), in.Tenant, exchangeOf(ctx).who.name)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.engine.EraseTenant(ctx, in.Tenant)
+	return ok(erased{Groups: n, Keys: keys}, err)
 }
 
 func (s *Server) listTenants(ctx context.Context, _ *struct{}) (*reply[page[*bulk.Tenant]], error) {

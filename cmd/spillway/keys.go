@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spillway/spillway"
@@ -24,11 +25,10 @@ type keyring interface {
 	RevokeKey(ctx context.Context, id string) error
 }
 
-// newKey is a key with its secret, and what to know of it.
+// newKey is a key with its secret.
 type newKey struct {
 	server.Key
 	Secret string `json:"secret"`
-	Note   string `json:"note,omitempty"`
 }
 
 // ledgerKeys is the keys in a ledger.
@@ -57,8 +57,22 @@ func (t targetFlags) keys(a *app, use use, do func(ctx context.Context, k keyrin
 		return do(a.ctx, c)
 	}
 	return t.withLedger(a, use, func(ctx context.Context, l ledger.Ledger) error {
-		return do(ctx, ledgerKeys{server.NewKeys(l)})
+		admin, err := a.adminConfigured()
+		if err != nil {
+			return err
+		}
+		return do(ctx, ledgerKeys{server.NewKeys(l, admin)})
 	})
+}
+
+// adminConfigured reports whether serve gets an admin's key that is not in the
+// ledger.
+func (a *app) adminConfigured() (bool, error) {
+	cfg, err := a.configuration()
+	if err != nil {
+		return false, err
+	}
+	return cfg.AdminKey != "" || os.Getenv("SPILLWAY_ADMIN_KEY") != "", nil
 }
 
 type keysCreateCmd struct {
@@ -69,7 +83,8 @@ type keysCreateCmd struct {
 }
 
 func (keysCreateCmd) Help() string {
-	return "Example:\n\n    spillway keys create --tenant acme --label \"nightly import\"\n"
+	return "Example:\n\n    spillway keys create --admin --label ops\n    spillway keys create --tenant acme --label \"nightly import\"\n\n" +
+		"The first key must be an admin's: from then on every call to a server needs a key.\n"
 }
 
 func (c *keysCreateCmd) Run(a *app) error {
@@ -85,9 +100,6 @@ func (c *keysCreateCmd) Run(a *app) error {
 			return a.emit(key)
 		}
 		fmt.Fprintf(a.stderr, "key %s for %s; it is shown this once:\n", key.ID, keyOwner(key.Key))
-		if key.Note != "" {
-			fmt.Fprintln(a.stderr, key.Note)
-		}
 		_, err = fmt.Fprintln(a.stdout, key.Secret)
 		return err
 	})

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
 	"github.com/spillway/spillway/ledger"
 	"github.com/spillway/spillway/queue/memqueue"
+	"github.com/spillway/spillway/server"
 )
 
 // operator is what looks after groups, resources and tenants: the engine on a
@@ -37,7 +39,7 @@ type operator interface {
 }
 
 var (
-	_ operator = (*bulk.Engine)(nil)
+	_ operator = ledgerOperator{}
 	_ operator = (*client)(nil)
 )
 
@@ -77,8 +79,22 @@ func (t targetFlags) with(a *app, use use, do func(ctx context.Context, o operat
 		if err != nil {
 			return err
 		}
-		return do(ctx, e)
+		return do(ctx, ledgerOperator{e, server.NewKeys(l, false)})
 	})
+}
+
+// ledgerOperator is the engine on a ledger, with the API keys in it.
+type ledgerOperator struct {
+	*bulk.Engine
+	keys *server.Keys
+}
+
+// EraseTenant deletes everything of a tenant; its keys first, as a server does.
+func (l ledgerOperator) EraseTenant(ctx context.Context, t spillway.TenantID) (int64, error) {
+	if _, err := l.keys.RevokeTenant(ctx, time.Now(), t, whoami()); err != nil {
+		return 0, err
+	}
+	return l.Engine.EraseTenant(ctx, t)
 }
 
 // withLedger calls a function with the ledger that the flags name.

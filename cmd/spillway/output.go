@@ -85,6 +85,14 @@ func count(n int64) string {
 	return s
 }
 
+// many writes a number of things.
+func many(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return count(n) + " " + thing + "s"
+}
+
 // when writes a moment, "" for none.
 func when(t *time.Time) string {
 	if t == nil || t.IsZero() {

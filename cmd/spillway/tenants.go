@@ -13,7 +13,7 @@ type tenantsCmd struct {
 	List   tenantsListCmd   `cmd:"" help:"List tenants and what they use."`
 	Pause  tenantsPauseCmd  `cmd:"" help:"Hand out no more jobs of a tenant."`
 	Resume tenantsResumeCmd `cmd:"" help:"Let a paused tenant go on."`
-	Erase  tenantsEraseCmd  `cmd:"" help:"Cancel a tenant's groups and delete everything of it."`
+	Erase  tenantsEraseCmd  `cmd:"" help:"Revoke a tenant's API keys, cancel its groups and delete everything of it."`
 }
 
 type tenantsListCmd struct{ targetFlags }
@@ -105,7 +105,7 @@ func (c *tenantsEraseCmd) Run(a *app) error {
 		if a.json {
 			return a.emit(map[string]any{"id": c.Name, "groups": n})
 		}
-		return a.say("erased %s groups of tenant %s", count(n), printable(c.Name))
+		return a.say("erased %s of tenant %s; its API keys are revoked", many(n, "group"), printable(c.Name))
 	})
 }
 

@@ -22,7 +22,7 @@ type resources struct {
 	changing, telling sync.Mutex
 
 	mu        sync.Mutex
-	known     map[spillway.ResourceName]bool
+	known     map[spillway.ResourceName]time.Time // when told; zero is in vain
 	overrides map[spillway.ResourceName]override
 }
 
@@ -47,7 +47,7 @@ type ResourceChange struct {
 }
 
 func (e *Engine) loadResources(ctx context.Context) error {
-	e.resources.known = map[spillway.ResourceName]bool{}
+	e.resources.known = map[spillway.ResourceName]time.Time{}
 	e.resources.overrides = map[spillway.ResourceName]override{}
 	settings, err := e.ledger.Load(ctx, kindResource)
 	if err != nil {
@@ -63,10 +63,17 @@ func (e *Engine) loadResources(ctx context.Context) error {
 	return nil
 }
 
-// ensure tells the queue of a resource, its parents and a tenant, once.
+// knowsLocked says that the queue was told of a resource so lately that it
+// remembers, used or not.
+func (r *resources) knowsLocked(name spillway.ResourceName) bool {
+	return time.Since(r.known[name]) < queue.KeepUnused/2
+}
+
+// ensure tells the queue of a resource, its parents and a tenant, unless it
+// knows.
 func (e *Engine) ensure(ctx context.Context, name spillway.ResourceName, t spillway.TenantID) error {
 	e.resources.mu.Lock()
-	known := e.resources.known[name]
+	known := e.resources.knowsLocked(name)
 	e.resources.mu.Unlock()
 	if known && !e.tenants.fresh(e, t) {
 		return nil
@@ -75,7 +82,7 @@ func (e *Engine) ensure(ctx context.Context, name spillway.ResourceName, t spill
 	defer e.resources.telling.Unlock()
 	var s queue.Settings
 	e.resources.mu.Lock()
-	for r := name; r != "" && !e.resources.known[r]; {
+	for r := name; r != "" && !e.resources.knowsLocked(r); {
 		x := e.limitsLocked(r)
 		s.Resources = append(s.Resources, x)
 		r = x.Parent
@@ -91,10 +98,14 @@ func (e *Engine) ensure(ctx context.Context, name spillway.ResourceName, t spill
 // tell gives the queue settings, and keeps that it knows them. The caller holds
 // telling.
 func (e *Engine) tell(ctx context.Context, s queue.Settings) error {
-	err := e.queue.Configure(ctx, time.Now(), s)
+	now := time.Now()
+	err := e.queue.Configure(ctx, now, s)
+	if err != nil {
+		now = time.Time{}
+	}
 	e.resources.mu.Lock()
 	for _, r := range s.Resources {
-		e.resources.known[r.Name] = err == nil
+		e.resources.known[r.Name] = now
 	}
 	e.resources.mu.Unlock()
 	for _, t := range s.Tenants {
@@ -104,19 +115,34 @@ func (e *Engine) tell(ctx context.Context, s queue.Settings) error {
 	return err
 }
 
-// tellAll tells the queue everything again, in case it lost what it was told.
+// tellAll tells the queue everything again, in case it lost what it was told,
+// but for resources without groups: those are told when they get one.
 func (e *Engine) tellAll(ctx context.Context) error {
 	e.resources.telling.Lock()
 	defer e.resources.telling.Unlock()
+	stats, err := e.queue.Stats(ctx, time.Now(), queue.Query{AllResources: true})
+	if err != nil {
+		return err
+	}
 	var s queue.Settings
 	e.actions.mu.RLock()
 	for name, a := range e.actions.byName {
 		s.Actions = append(s.Actions, a.setting(name))
 	}
 	e.actions.mu.RUnlock()
+	used := map[spillway.ResourceName]bool{}
 	e.resources.mu.Lock()
+	for name, x := range stats.Resources {
+		for r := name; x.Groups > 0 && r != "" && !used[r]; r = e.cfg.parent(r) {
+			used[r] = true
+		}
+	}
 	for name := range e.resources.known {
-		s.Resources = append(s.Resources, e.limitsLocked(name))
+		if used[name] {
+			s.Resources = append(s.Resources, e.limitsLocked(name))
+		} else {
+			delete(e.resources.known, name)
+		}
 	}
 	e.resources.mu.Unlock()
 	s.Tenants = e.tenants.settings(e)

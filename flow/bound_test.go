@@ -4,14 +4,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway/spillway/flow"
 	"pgregory.net/rapid"
+
+	"github.com/spillway/spillway/flow"
 )
 
 func drawRate(t *rapid.T, label string) flow.Rate {
 	n := rapid.OneOf(rapid.Int64Range(1, 20), rapid.Int64Range(1, 1000), rapid.Int64Range(1, 100_000)).Draw(t, label+".n")
-	per := rapid.SampledFrom([]time.Duration{time.Millisecond, 7 * time.Millisecond, 100 * time.Millisecond,
-		time.Second, time.Minute, time.Hour}).Draw(t, label+".per")
+	per := rapid.SampledFrom([]time.Duration{
+		time.Millisecond, 7 * time.Millisecond, 100 * time.Millisecond,
+		time.Second, time.Minute, time.Hour,
+	}).Draw(t, label+".per")
 	return flow.Rate{N: n, Per: per}
 }
 

@@ -48,9 +48,12 @@ func TestCharts(t *testing.T) {
 		spent   bool
 	}{
 		"steady": {"50/s, work never lacks", &flow.Sliding{}, steady, false},
-		"idle-then-burst": {"50/s, work until 1.5 s and again from 4 s on", &flow.Sliding{},
-			func(now flow.Time) (flow.Rate, bool) { return fifty, now < at(1.5) || now >= at(4) }, false},
-		"rate-change": {"50/s, 20/s from 2.5 s on, 100/s from 5.5 s on", &flow.Sliding{},
+		"idle-then-burst": {
+			"50/s, work until 1.5 s and again from 4 s on", &flow.Sliding{},
+			func(now flow.Time) (flow.Rate, bool) { return fifty, now < at(1.5) || now >= at(4) }, false,
+		},
+		"rate-change": {
+			"50/s, 20/s from 2.5 s on, 100/s from 5.5 s on", &flow.Sliding{},
 			func(now flow.Time) (flow.Rate, bool) {
 				switch {
 				case now < at(2.5):
@@ -59,7 +62,8 @@ func TestCharts(t *testing.T) {
 					return flow.Rate{N: 20, Per: time.Second}, true
 				}
 				return flow.Rate{N: 100, Per: time.Second}, true
-			}, false},
+			}, false,
+		},
 		"restart-spent": {"50/s, all of it spent at 0", &flow.Sliding{}, steady, true},
 		"window":        {"50/s in fixed windows, work from 0.9 s on", &flow.Window{}, func(now flow.Time) (flow.Rate, bool) { return fifty, now >= at(0.9) }, false},
 	} {

@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spillway/spillway/flow"
 	"pgregory.net/rapid"
+
+	"github.com/spillway/spillway/flow"
 )
 
 // Flows that always have work differ, in grants per weight, by at most one
@@ -76,8 +77,12 @@ func TestJain(t *testing.T) {
 		shares []float64
 		want   float64
 	}{
-		{nil, 1}, {[]float64{0, 0}, 1}, {[]float64{3}, 1}, {[]float64{2, 2, 2}, 1},
-		{[]float64{5, 0, 0, 0}, 0.25}, {[]float64{1, 2}, 0.9},
+		{nil, 1},
+		{[]float64{0, 0}, 1},
+		{[]float64{3}, 1},
+		{[]float64{2, 2, 2}, 1},
+		{[]float64{5, 0, 0, 0}, 0.25},
+		{[]float64{1, 2}, 0.9},
 	} {
 		if got := flow.Jain(c.shares); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("Jain(%v) = %v, want %v", c.shares, got, c.want)

@@ -30,8 +30,10 @@ func TestParseRate(t *testing.T) {
 			t.Errorf("%q written as %q reads as %+v, %v", text, got, again, err)
 		}
 	}
-	for _, text := range []string{"5", "/s", "5/", "0/s", "-1/s", "1.5/s", "1000000001/s", "99999999999999999999/s",
-		"5/0s", "5/-1s", "5/-s", "5/us", "5/1500us", "5/8785h", "5/x", "5/s/s", " 5/s", "5 /s", "5/ s", "5/9999999999h"} {
+	for _, text := range []string{
+		"5", "/s", "5/", "0/s", "-1/s", "1.5/s", "1000000001/s", "99999999999999999999/s",
+		"5/0s", "5/-1s", "5/-s", "5/us", "5/1500us", "5/8785h", "5/x", "5/s/s", " 5/s", "5 /s", "5/ s", "5/9999999999h",
+	} {
 		if got, err := flow.ParseRate(text); err == nil {
 			t.Errorf("ParseRate(%q) = %+v, want an error", text, got)
 		}

@@ -11,8 +11,10 @@ import (
 // cost 1 %.
 func TestSlidingSpike(t *testing.T) {
 	for _, wide := range []int64{1, 2} {
-		c := claimers{rate: flow.Rate{N: 10, Per: time.Second}, count: 16, late: 8 * time.Millisecond,
-			busy: 20 * time.Millisecond, size: constant(wide)}
+		c := claimers{
+			rate: flow.Rate{N: 10, Per: time.Second}, count: 16, late: 8 * time.Millisecond,
+			busy: 20 * time.Millisecond, size: constant(wide),
+		}
 		var s flow.Sliding
 		jobs := int64(0)
 		for _, g := range c.run(&s, 520, 1) {

@@ -38,8 +38,8 @@ func paretoStream(seed uint64, groups int) []Arrival {
 
 // shortFigures are what one seed came to.
 type shortFigures struct {
-	mean, fifo, p99, largest, slow float64
-	slowdowns, fifoSlowdowns       []float64
+	mean, fifo, p99, largest float64
+	slowdowns, fifoSlowdowns []float64
 }
 
 func shortRun(seed uint64, groups int) (f shortFigures, err error) {

@@ -18,8 +18,8 @@ import (
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
-	"github.com/spillway/spillway/internal/wire"
 	"github.com/spillway/spillway/internal/webhook"
+	"github.com/spillway/spillway/internal/wire"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

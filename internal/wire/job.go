@@ -49,7 +49,7 @@ func appendEscaped(b []byte, s string) []byte {
 
 // appendData copies a JSON value and takes line breaks out, which may stand
 // between its tokens only.
-func appendData(b []byte, data []byte) []byte {
+func appendData(b, data []byte) []byte {
 	if len(data) == 0 {
 		return append(b, "null"...)
 	}

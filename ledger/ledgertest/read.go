@@ -37,8 +37,11 @@ func testRead(b *bench) {
 	}{
 		{"failed", ledger.JobQuery{Statuses: []spillway.Status{spillway.Failed}}, []ledger.JobRecord{two, three, last}},
 		{"from", ledger.JobQuery{Statuses: []spillway.Status{spillway.Failed}, From: 3}, []ledger.JobRecord{three, last}},
-		{"skipped, in doubt", ledger.JobQuery{Statuses: []spillway.Status{spillway.InDoubt, spillway.Skipped}},
-			[]ledger.JobRecord{record(4, spillway.Skipped, "", nil), record(5, spillway.InDoubt, "", nil)}},
+		{
+			"skipped, in doubt",
+			ledger.JobQuery{Statuses: []spillway.Status{spillway.InDoubt, spillway.Skipped}},
+			[]ledger.JobRecord{record(4, spillway.Skipped, "", nil), record(5, spillway.InDoubt, "", nil)},
+		},
 		{"values", ledger.JobQuery{Values: true}, []ledger.JobRecord{one, last}},
 		{"values of ok", ledger.JobQuery{Values: true, Statuses: []spillway.Status{spillway.OK}}, []ledger.JobRecord{one}},
 		{"none", ledger.JobQuery{Statuses: []spillway.Status{}}, nil},

@@ -43,7 +43,8 @@ func testVerify(b *bench) {
 	})
 	b.ok(err)
 	b.same("verdicts", out, []ledger.Verdict{
-		{}, {State: spillway.Cancelled, Version: b.find("h").Version},
+		{},
+		{State: spillway.Cancelled, Version: b.find("h").Version},
 		{State: spillway.Receiving, Version: version, Run: spillway.Of(0), Final: spillway.Of(1)},
 	})
 }
@@ -119,8 +120,10 @@ func testPayload(b *bench) {
 	check := func() {
 		b.Helper()
 		out, err := b.l.Payload(b.ctx(), []ledger.JobSet{
-			{Group: "g", Jobs: spillway.Of(0, 9, 10, 599, 600, 999)}, {Group: "g", Jobs: spillway.One(2000, 2302)},
-			{Group: "none", Jobs: spillway.One(0, 5)}, {Group: "g"},
+			{Group: "g", Jobs: spillway.Of(0, 9, 10, 599, 600, 999)},
+			{Group: "g", Jobs: spillway.One(2000, 2302)},
+			{Group: "none", Jobs: spillway.One(0, 5)},
+			{Group: "g"},
 		})
 		b.ok(err)
 		for _, i := range []int64{0, 9, 10, 599, 600, 999} {

@@ -87,13 +87,11 @@ func (b *batch) chunk(pos int64) (*chunk, error) {
 }
 
 // change changes a chunk by f and moves the group's counts by what it changed.
-func (b *batch) change(g *group, c *chunk, f func()) (before, after tally) {
-	before = c.tally()
+func (b *batch) change(g *group, c *chunk, f func()) {
+	before := c.tally()
 	f()
-	after = c.tally()
-	g.add(before, after)
+	g.add(before, c.tally())
 	c.dirty = true
-	return before, after
 }
 
 // detail adds reasons and values to a chunk.

@@ -119,8 +119,10 @@ func BenchmarkSettle(b *testing.B) {
 								break
 							}
 							from := i * size
-							_, err = l.Settle(context.Background(), time.Now(), []ledger.Settlement{{Group: "g", Chunk: from / 1000,
-								Outcomes: []ledger.Outcome{{Jobs: spillway.One(from, from+size)}}}})
+							_, err = l.Settle(context.Background(), time.Now(), []ledger.Settlement{{
+								Group: "g", Chunk: from / 1000,
+								Outcomes: []ledger.Outcome{{Jobs: spillway.One(from, from+size)}},
+							}})
 						}
 						done <- err
 					}()

@@ -5,8 +5,6 @@ import "github.com/spillway/spillway"
 const (
 	selectChunk = `SELECT merges, sets FROM outcomes WHERE pos = $1`
 
-	selectChunks = `SELECT pos, merges, sets FROM outcomes WHERE pos BETWEEN $1 AND $2 ORDER BY pos LIMIT $3`
-
 	upsertChunk = `INSERT INTO outcomes (pos, grp, succeeded, failed, skipped, in_doubt, retrying, waiting, due, intents,
 		touched, bad, merges, sets) VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14)
 		ON CONFLICT (pos) DO UPDATE SET succeeded = excluded.succeeded, failed = excluded.failed,

@@ -13,9 +13,8 @@ import (
 const (
 	indexBits = 34
 	// maxJobs is the number of jobs a group can hold: 17 billion.
+	// The bits above are for 536 million groups.
 	maxJobs = 1 << indexBits
-	// maxSeq is the number of groups that a ledger can ever hold: 536 million.
-	maxSeq = 1<<(63-indexBits) - 1
 )
 
 func position(seq, index int64) int64 { return seq<<indexBits | index }

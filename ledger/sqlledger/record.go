@@ -37,7 +37,7 @@ func (r *reading) notes(c *chunk) (said remarks, err error) {
 			return damaged("reasons and values", c.pos, err)
 		}
 		for i := range notes {
-			said.apply(c, &notes[i])
+			said.apply(&notes[i])
 		}
 		return nil
 	}, selectDetails, c.pos)
@@ -46,7 +46,7 @@ func (r *reading) notes(c *chunk) (said remarks, err error) {
 
 // apply takes a note in. It speaks of one outcome of a job, so what is not of
 // the job's present one is passed over when it is asked for.
-func (m remarks) apply(c *chunk, n *note) {
+func (m remarks) apply(n *note) {
 	for i := range n.jobs.All {
 		m.jobs[i-m.start] = remark{n.status != erased, n.status, n.reason, n.value}
 	}

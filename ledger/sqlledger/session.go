@@ -60,7 +60,7 @@ func (s *session) prepare(text string) (*sql.Stmt, error) {
 
 // exec runs a statement and returns the number of rows it changed.
 func (s *session) exec(text string, args ...any) (int64, error) {
-	st, err := s.prepare(text)
+	st, err := s.prepare(text) //nolint:sqlclosecheck // kept prepared until the session closes
 	if err != nil {
 		return 0, err
 	}
@@ -78,7 +78,7 @@ func (s *session) exec(text string, args ...any) (int64, error) {
 // each runs a query and calls row for every row. An error of row ends it and
 // is returned as it is.
 func (s *session) each(row func(scan func(...any) error) error, text string, args ...any) error {
-	st, err := s.prepare(text)
+	st, err := s.prepare(text) //nolint:sqlclosecheck // kept prepared until the session closes
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (s *session) one(dest []any, text string, args ...any) (found bool, err err
 
 // control runs BEGIN, COMMIT and the like.
 func (s *session) control(text string) error {
-	st, err := s.prepare(text)
+	st, err := s.prepare(text) //nolint:sqlclosecheck // kept prepared until the session closes
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
@@ -59,6 +62,7 @@ func (c *serveCmd) Run(a *app) error {
 		return err
 	}
 	defer release()
+	warnOfNoLimits(a.log, cfg, e.Governed)
 	s, err := server.New(server.Options{
 		Engine: e, Settings: l, AdminKey: string(cfg.AdminKey), AllowPrivateURLs: cfg.AllowPrivateURLs, ResourceOf: cfg.ResourceOf, MaxBody: int64(cfg.MaxBody),
 		RequestRate: flow.Rate(*cfg.RequestRate), Drain: time.Duration(*cfg.Drain), TLS: tlsConfig, Version: version, Logger: a.log,
@@ -217,6 +221,19 @@ func newEngine(a *app, cfg *config.Config, l ledger.Ledger) (*bulk.Engine, func(
 		}
 	}
 	return e, release, nil
+}
+
+// warnOfNoLimits tells of each action whose resource has no limits although
+// resources are configured: most likely its name is misspelt.
+func warnOfNoLimits(log *slog.Logger, cfg *config.Config, governed func(spillway.ResourceName) bool) {
+	if len(cfg.Resources) == 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Actions)) {
+		if r := cfg.ResourceOf(spillway.ActionName(name), "{tenant}"); !governed(r) {
+			log.Warn("the action runs without a rate: no entry of resources fits its resource", "action", name, "resource", r)
+		}
+	}
 }
 
 // newCallbacks makes what sends callbacks, signed with the secret of the

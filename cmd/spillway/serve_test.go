@@ -91,6 +91,35 @@ func TestServe(t *testing.T) {
 	_ = ask(exitUnreachable, "groups", "list")
 }
 
+func TestServeWarnsOfActionsWithoutLimits(t *testing.T) {
+	dir := t.TempDir()
+	const config = `
+resources:
+  customers: {rate: 1000/s}
+  "wa-*": {rate: 50/5s}
+actions:
+  tag: {resource: customers, exec: "true"}
+  send: {resource: "wa-{tenant}", exec: "true"}
+  slip: {resource: custmers, exec: "true"}
+  bare: {pull: true}
+`
+	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := serve(t, dir, "--config", "s.yaml")
+	said := regexp.MustCompile(`level=WARN.*runs without a rate.* (action=\S+ resource=\S+)`).FindAllStringSubmatch(p.errs.String(), -1)
+	if len(said) != 2 || said[0][1] != "action=bare resource=bare" || said[1][1] != "action=slip resource=custmers" {
+		t.Errorf("warnings %q", said)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "s.yaml"), []byte("actions:\n  bare: {pull: true}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, _ = serve(t, dir, "--config", "s.yaml", "--db", "other.db")
+	if strings.Contains(p.errs.String(), "WARN") {
+		t.Errorf("without a resources block nothing is amiss: %s", p.errs.String())
+	}
+}
+
 func TestServeCannotStart(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "bad.yaml"), []byte("workers: 4\nlisen: x\n"), 0o644); err != nil {

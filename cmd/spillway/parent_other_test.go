@@ -1,0 +1,6 @@
+//go:build !linux
+
+package main
+
+// endWithParent is possible on Linux only.
+func endWithParent() {}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -137,13 +138,10 @@ func (e *Engine) tellAll(ctx context.Context) error {
 			used[r] = true
 		}
 	}
-	for name := range e.resources.known {
-		if used[name] {
-			s.Resources = append(s.Resources, e.limitsLocked(name))
-		} else {
-			delete(e.resources.known, name)
-		}
+	for name := range used {
+		s.Resources = append(s.Resources, e.limitsLocked(name))
 	}
+	maps.DeleteFunc(e.resources.known, func(name spillway.ResourceName, _ time.Time) bool { return !used[name] })
 	e.resources.mu.Unlock()
 	s.Tenants = e.tenants.settings(e)
 	return e.tell(ctx, s)

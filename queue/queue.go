@@ -15,8 +15,9 @@ import (
 // that the store did not answer; the call may have happened, and repeating it
 // with the same arguments is safe for every method.
 type Queue interface {
-	// Configure upserts settings by name. What is not mentioned stays. A
-	// changed rate holds from this call on; grants already made still count.
+	// Configure upserts settings by name. What is not mentioned stays, but for
+	// resources that nothing uses: see KeepUnused. A changed rate holds from this
+	// call on; grants already made still count.
 	Configure(ctx context.Context, now time.Time, s Settings) error
 
 	// Put upserts groups. A group with a version lower than the known one is
@@ -78,6 +79,11 @@ const (
 	ReclaimWait = 30 * time.Second
 	// PromoteWait is how long a promoted group belongs to its feeder.
 	PromoteWait = 10 * time.Second
+	// KeepUnused is how long a resource is remembered, with its settings, after
+	// its last group or child has gone or its settings were told: at least so
+	// long and for a period of its rate. Who puts a group of a resource tells its
+	// settings within this time before; else it may be new, and unlimited.
+	KeepUnused = 10 * time.Minute
 	// ParentBlock is the time a parent's block of tokens is worth, and lives.
 	ParentBlock = 100 * time.Millisecond
 	// MaxParked is the default number of a group's parked jobs above which an

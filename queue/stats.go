@@ -48,7 +48,7 @@ type ResourceStats struct {
 	Waiting  int64 // jobs in retry entries, and parked
 	InFlight int64
 	Leases   int
-	// Granted is the cost granted since the driver started.
+	// Granted is the cost granted since the driver knows the resource.
 	Granted int64
 	// InPeriod is the cost granted in the last period of the rate.
 	InPeriod int64

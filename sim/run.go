@@ -148,7 +148,33 @@ func (m *simulation) admit(a Arrival) error {
 	a.Version = 1
 	a.Submitted = Start.Add(a.At)
 	m.out.Groups[a.ID] = &Group{Arrival: a, First: -1, Done: -1}
+	if err := m.tell(a.Resource); err != nil {
+		return err
+	}
 	return m.queue.Put(context.Background(), m.clock(), []queue.Group{a.Group})
+}
+
+// tell tells the queue again what holds for a resource and its parent, which it
+// forgets while nothing uses them.
+func (m *simulation) tell(name spillway.ResourceName) error {
+	var s queue.Settings
+	if r, known := m.latest(name); known {
+		if parent, known := m.latest(r.Parent); known {
+			s.Resources = append(s.Resources, parent)
+		}
+		s.Resources = append(s.Resources, r)
+	}
+	return m.queue.Configure(context.Background(), m.clock(), s)
+}
+
+// latest is what was said last of a resource.
+func (m *simulation) latest(name spillway.ResourceName) (queue.Resource, bool) {
+	for _, r := range slices.Backward(m.known.Resources) {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return queue.Resource{}, false
 }
 
 // claim asks for all free workers until there is nothing more.

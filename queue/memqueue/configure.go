@@ -83,6 +83,7 @@ func (q *Queue) setResource(x queue.Resource) {
 	r.set = x
 	q.setParent(r, x)
 	r.limit.change(x.Rate, x.Window, q.now, q.spentBefore(x.Rate), q.epoch)
+	q.dropResource(r)
 	if was.Broken != x.Broken || was.MaxParked != x.MaxParked {
 		q.replace(func(g *group) bool { return g.resource() == r })
 	}
@@ -111,6 +112,7 @@ func (q *Queue) setParent(r *resource, x queue.Resource) {
 	}
 	if r.parent = parent; parent != nil {
 		parent.children++
+		q.unused.remove(parent)
 	}
 }
 

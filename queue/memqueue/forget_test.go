@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spillway/spillway"
+	"github.com/spillway/spillway/flow"
 	"github.com/spillway/spillway/queue"
 )
 
@@ -63,6 +64,53 @@ func checkViews(t *testing.T, q *Queue) {
 	for _, v := range q.views {
 		if len(v.dirty) > 200 || v.sets[0].due.len() > 0 || v.sets[0].wait.len() > 0 {
 			t.Errorf("the view of %s keeps %d seats to look at", v.instance, len(v.dirty))
+		}
+	}
+}
+
+// Resources that were told and used once are forgotten with their parents, so
+// that what is kept depends on how many are used at a time.
+func TestForgetsResourcesUsedOnce(t *testing.T) {
+	q, ctx, now := New(Options{Fresh: true}), context.Background(), time.Unix(1_000_000, 0)
+	claim := queue.Claim{Instance: "i", Actions: []spillway.ActionName{"act", "other"}, Visibility: time.Minute, PerResource: 8}
+	for i := range 20_000 {
+		now = now.Add(time.Second)
+		name := fmt.Sprint("r", i)
+		parent := queue.Resource{Name: spillway.ResourceName("parent of " + name), Rate: flow.Rate{N: 100, Per: time.Second}}
+		child := queue.Resource{Name: spillway.ResourceName(name), Rate: parent.Rate, Parent: parent.Name}
+		must(t, q.Configure(ctx, now, queue.Settings{Resources: []queue.Resource{parent, child}}))
+		g := queue.Group{
+			ID: spillway.GroupID("g" + name), Version: 1, Total: 1, Sealed: true, Submitted: now,
+			Tenant: spillway.TenantID("t" + name), Resource: child.Name, Action: claim.Actions[i%2],
+		}
+		must(t, q.Put(ctx, now, []queue.Group{g}))
+		claim.Leases = []spillway.LeaseID{spillway.LeaseID("l" + name)}
+		got, err := q.Claim(ctx, now, claim)
+		must(t, err)
+		if len(got.Leases) != 1 {
+			t.Fatalf("%s: nothing is granted", name)
+		}
+		_, err = q.Settle(ctx, now, []queue.Settlement{{Ref: got.Leases[0].Ref, Finished: 1}})
+		must(t, err)
+		g.Version, g.Gone = 2, true
+		must(t, q.Put(ctx, now, []queue.Group{g}))
+		if n, most := len(q.resources), 3*int(queue.KeepUnused/time.Second)+10; n > most {
+			t.Fatalf("%d resources are kept after %d", n, i)
+		}
+	}
+	for range 2 { // children, then parents
+		now = now.Add(queue.KeepUnused)
+		must(t, q.Configure(ctx, now, queue.Settings{}))
+	}
+	checkViews(t, q)
+	if n := len(q.resources) + q.unused.len() + len(q.tenants); n != 0 {
+		t.Errorf("%d resources and %d tenants are kept, %d of them to be forgotten", len(q.resources), len(q.tenants), q.unused.len())
+	}
+	for _, v := range q.views {
+		for i := range v.sets {
+			if n := len(v.sets[i].gates); n > 0 {
+				t.Errorf("a view keeps %d gates", n)
+			}
 		}
 	}
 }

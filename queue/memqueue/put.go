@@ -51,6 +51,7 @@ func (q *Queue) add(x *queue.Group) *group {
 	}
 	s.groups++
 	r.groups++
+	q.unused.remove(r)
 	g := &group{id: x.ID, seq: q.count(), line: l, submitted: flow.At(x.Submitted)}
 	q.groups[x.ID] = g
 	return g

@@ -37,6 +37,7 @@ type Queue struct {
 	leases    map[spillway.LeaseID]*lease
 	deadlines heap[*lease, byDeadline]
 	needs     heap[*group, byNeed]
+	unused    heap[*resource, byEnd]
 	views     []*view // the latest used first
 }
 
@@ -63,7 +64,7 @@ func (q *Queue) Close() error {
 	return nil
 }
 
-// enter takes the lock and moves time on.
+// enter takes the lock, moves time on, and forgets what has been unused for long.
 func (q *Queue) enter(now time.Time) error {
 	q.mu.Lock()
 	if q.closed {
@@ -71,6 +72,9 @@ func (q *Queue) enter(now time.Time) error {
 		return spillway.Errorf(spillway.CodeUnavailable, "the queue is closed")
 	}
 	q.now = max(q.now, flow.At(now))
+	for q.unused.len() > 0 && q.unused.next().first <= float64(q.now) {
+		q.removeResource(q.unused.top())
+	}
 	return nil
 }
 

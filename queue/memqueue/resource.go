@@ -34,6 +34,8 @@ type resource struct {
 	served  int64          // when it was last granted from, by count
 
 	nextProbe flow.Time
+
+	inUnused int32
 }
 
 // lane is the groups of one action on one resource.
@@ -117,11 +119,28 @@ func (q *Queue) resource(name spillway.ResourceName) *resource {
 	return r
 }
 
-// dropResource forgets a resource that nothing refers to.
+// dropResource forgets a resource that nothing refers to: at once, or, if its
+// settings were told, once they would have to be told again and its limiter
+// remembers nothing.
 func (q *Queue) dropResource(r *resource) {
-	if r.configured || r.groups > 0 || r.children > 0 {
+	if r.groups > 0 || r.children > 0 {
 		return
 	}
+	if !r.configured {
+		q.removeResource(r)
+		return
+	}
+	from := q.now
+	if !q.fresh {
+		from = max(from, q.epoch) // a new limiter would start spent
+	}
+	keep := max(queue.KeepUnused, r.limit.rate.Per)
+	q.unused.set(r, float64(from.Add(keep)), r.served)
+}
+
+// removeResource takes an unused resource out of everything.
+func (q *Queue) removeResource(r *resource) {
+	q.unused.remove(r)
 	for _, s := range r.seats {
 		s.view.drop(s)
 	}
@@ -131,7 +150,16 @@ func (q *Queue) dropResource(r *resource) {
 		q.dropAction(l.action)
 	}
 	delete(q.resources, r.set.Name)
+	if p := r.parent; p != nil {
+		p.children--
+		q.dropResource(p)
+	}
 }
+
+// byEnd orders unused resources by when they are forgotten.
+type byEnd struct{}
+
+func (byEnd) place(r *resource) *int32 { return &r.inUnused }
 
 func (q *Queue) action(name spillway.ActionName) *action {
 	a := q.actions[name]

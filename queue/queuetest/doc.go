@@ -72,7 +72,7 @@ func allCases() []testCase {
 	var all []testCase
 	for _, part := range [][]testCase{
 		groupCases, claimCases, sizeCases, settleCases, retryCases, feedCases, leaseCases,
-		rateCases, parentCases, breakerCases, orderCases, fairCases, crewCases, wakeCases, statsCases,
+		rateCases, parentCases, breakerCases, orderCases, fairCases, crewCases, unusedCases, wakeCases, statsCases,
 	} {
 		all = append(all, part...)
 	}

@@ -90,6 +90,7 @@ func (m *model) submit() {
 		g.set.Expires = m.now.Add(m.upTo(20 * time.Second))
 	}
 	m.groups = append(m.groups, g)
+	m.configure() // its resource may be forgotten
 	m.put(g)
 }
 

@@ -1,0 +1,4 @@
+package main
+
+// maxrssUnit is what Rusage.Maxrss counts in: kibibytes.
+const maxrssUnit = 1 << 10

@@ -48,6 +48,15 @@ func TestForgetsWhatHasEnded(t *testing.T) {
 			t.Errorf("%d %s are kept", n, what)
 		}
 	}
+	views := len(q.views)
+	for i := range 3 * maxViews { // with room for any batch
+		claim.MaxJobs, claim.Leases = int64(i+1), []spillway.LeaseID{"none"}
+		_, err := q.Claim(ctx, now, claim)
+		must(t, err)
+	}
+	if len(q.views) != views {
+		t.Errorf("%d views are kept of one shape", len(q.views)-views+1)
+	}
 	for i := range 3 * maxViews {
 		claim.Instance, claim.Leases = fmt.Sprint("i", i), []spillway.LeaseID{"none"}
 		_, err := q.Claim(ctx, now, claim)

@@ -28,6 +28,7 @@ type view struct {
 
 // view returns the view of a claim's shape, built if it is new.
 func (q *Queue) view(c queue.Claim) *view {
+	c.MaxJobs = q.bound(c)
 	for i, v := range q.views {
 		if v.fits(c) {
 			copy(q.views[1:i+1], q.views[:i])
@@ -53,6 +54,20 @@ func (q *Queue) view(c queue.Claim) *view {
 		}
 	}
 	return v
+}
+
+// bound is the claim's MaxJobs, or 0 if no batch is larger, so that claims with
+// room for every batch share a view.
+func (q *Queue) bound(c queue.Claim) int64 {
+	if c.MaxJobs <= 0 {
+		return 0
+	}
+	for _, name := range c.Actions {
+		if a := q.actions[name]; a != nil && a.batch() > c.MaxJobs {
+			return c.MaxJobs
+		}
+	}
+	return 0
 }
 
 func (v *view) fits(c queue.Claim) bool {

@@ -7,7 +7,8 @@
 //
 // What it costs: a few hundred bytes per group, whatever its size, and one or
 // two microseconds per claim. No claim, settlement or extension walks over all
-// groups, tenants or resources. What may walk: the first claim of a new shape
+// groups, tenants or resources; a claim with PerResource looks at no more
+// tenants than have leases out at its instance. What may walk: the first claim of a new shape
 // (instance, actions, tenant and bounds of a Claim), changed settings, and Stats
 // of resources.
 //

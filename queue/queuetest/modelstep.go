@@ -68,7 +68,7 @@ func (m *model) claim() {
 		c.Tenant = one(m, m.tenants...).ID
 	}
 	c.MaxJobs = one(m, int64(0), 0, 3)
-	c.PerResource = one(m, 0, 0, 2)
+	c.PerResource = one(m, 0, 0, 2, 6)
 	m.ask(c, one(m, 1, 1, 4, 20))
 	if m.chance(60) {
 		m.wakeUp(c)

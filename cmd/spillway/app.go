@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -73,7 +74,7 @@ func run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.
 	parser, err := kong.New(&c,
 		kong.Name("spillway"), kong.Description(about),
 		kong.Writers(stdout, stderr), kong.Exit(func(code int) { panic(helped{code}) }),
-		kong.DefaultEnvars("SPILLWAY"),
+		kong.DefaultEnvars("SPILLWAY"), kong.Help(help),
 		kong.ConfigureHelp(kong.HelpOptions{NoExpandSubcommands: true, WrapUpperBound: 110, NoAppDescFormat: true}),
 	)
 	if err != nil {
@@ -106,6 +107,22 @@ func run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintf(stderr, "spillway: %v\n", err)
 	}
 	return exitCode(err)
+}
+
+// help prints a verb's help. Of flags of which one is needed the usage line
+// would list all, as if all were.
+func help(o kong.HelpOptions, k *kong.Context) error {
+	var b bytes.Buffer
+	out := k.Stdout
+	k.Stdout = &b
+	err := kong.DefaultHelpPrinter(o, k)
+	k.Stdout = out
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, strings.Replace(b.String(),
+		"--csv=FILE --jsonl=FILE --exec=CMD --post=URL [flags]", "(--csv=FILE | --jsonl=FILE) (--exec=CMD | --post=URL) [flags]", 1))
+	return err
 }
 
 // explainParse turns an unknown verb into a list of the known ones.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"sync"
@@ -29,10 +30,28 @@ func (in *input) Close() error {
 
 // rows reads the header, if there is to be one.
 func (in *input) rows() (bulk.Source, error) {
-	if in.csv {
-		return source.CSV(in.r, source.Options{CostField: in.costField})
+	r := bufio.NewReader(in.r)
+	if err := checkPlain(r); err != nil {
+		return nil, err
 	}
-	return source.JSONL(in.r, source.Options{CostField: in.costField})
+	if in.csv {
+		return source.CSV(r, source.Options{CostField: in.costField})
+	}
+	return source.JSONL(r, source.Options{CostField: in.costField})
+}
+
+// checkPlain refuses what is no text, by its first bytes. No more of them are
+// waited for than a text could have.
+func checkPlain(r *bufio.Reader) error {
+	switch head, _ := r.Peek(2); string(head) {
+	case "\x1f\x8b":
+		return errors.New("the file is compressed with gzip: unpack it first, or pipe it in: gunzip -c FILE | spillway run --csv - …")
+	case "PK":
+		if head, _ := r.Peek(4); string(head) == "PK\x03\x04" {
+			return errors.New("the file is a ZIP archive, as Excel workbooks (.xlsx) are: save the sheet as CSV, or unpack the archive")
+		}
+	}
+	return nil
 }
 
 // Bounds of what is read before anything is opened: about the first segment.

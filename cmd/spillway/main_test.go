@@ -36,7 +36,14 @@ func TestScripts(t *testing.T) {
 					return err
 				}
 			}
-			return os.WriteFile(e.WorkDir+"/crlf.csv", []byte("\xef\xbb\xbfid\r\n1\r\n"), 0o644)
+			for name, content := range map[string]string{
+				"in.csv.gz": "\x1f\x8b\x08\x00", "in.xlsx": "PK\x03\x04\x14", "crlf.csv": "\xef\xbb\xbfid\r\n1\r\n",
+			} {
+				if err := os.WriteFile(e.WorkDir+"/"+name, []byte(content), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"code": codeCmd, "group": groupCmd},
 	})

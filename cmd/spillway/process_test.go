@@ -202,6 +202,9 @@ func TestSecondSignalStopsAtOnce(t *testing.T) {
 	_ = p.Process.Signal(syscall.SIGINT)
 	until(t, "the announcement", func() bool { return strings.Contains(p.errs.String(), "stopping: waiting for") })
 	_ = p.Process.Signal(syscall.SIGINT)
+	until(t, "what the second signal means", func() bool {
+		return strings.Contains(p.errs.String(), "stopping at once: the batches in hand may run again")
+	})
 	if code := p.exit(t); code != exitInterrupted {
 		t.Fatalf("exit %d, want %d:\n%s", code, exitInterrupted, p.errs.String())
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
+	"github.com/spillway/spillway/flow"
 )
 
 // progress is a moment of a run.
@@ -32,19 +33,36 @@ func (p *progress) Done() int64 {
 	return p.Succeeded + p.Failed + p.Skipped + p.Cancelled + p.InDoubt
 }
 
-// meter measures the rate of the last seconds.
+// meter measures the rate of the last seconds, and of the whole run.
 type meter struct {
-	at   []time.Time
-	done []int64
+	at    []time.Time
+	done  []int64
+	steps []int64 // how often done had changed before
+
+	began time.Time
+	first int64
 }
 
 const meterSpan = 10 * time.Second
 
+// What a rate must rest on before a time left is told from it: batches end
+// together, so that one step says nothing.
+const (
+	knownSpan  = 2 * time.Second
+	knownSteps = 3
+)
+
 // rate adds a measurement and is the jobs per second over the last seconds.
 func (m *meter) rate(now time.Time, done int64) float64 {
-	m.at, m.done = append(m.at, now), append(m.done, done)
+	var steps int64
+	if n := len(m.at); n == 0 {
+		m.began, m.first = now, done
+	} else if steps = m.steps[n-1]; done != m.done[n-1] {
+		steps++
+	}
+	m.at, m.done, m.steps = append(m.at, now), append(m.done, done), append(m.steps, steps)
 	for len(m.at) > 2 && now.Sub(m.at[0]) > meterSpan {
-		m.at, m.done = m.at[1:], m.done[1:]
+		m.at, m.done, m.steps = m.at[1:], m.done[1:], m.steps[1:]
 	}
 	span := now.Sub(m.at[0]).Seconds()
 	if span <= 0 {
@@ -53,14 +71,38 @@ func (m *meter) rate(now time.Time, done int64) float64 {
 	return max(0, float64(done-m.done[0])/span)
 }
 
+// left is how long a number of jobs takes, in seconds; false while too little
+// is known. A group's own rate bounds it from below, and is the answer where
+// it is too slow to be measured.
+func (m *meter) left(jobs int64, own flow.Rate) (float64, bool) {
+	last := len(m.at) - 1
+	now, done, steps := m.at[last], m.done[last], m.steps[last]
+	measured := 0.0
+	if span := now.Sub(m.at[0]); span >= knownSpan && steps-m.steps[0] >= knownSteps {
+		measured = float64(done-m.done[0]) / span.Seconds()
+	} else if span := now.Sub(m.began); span >= knownSpan && steps >= knownSteps {
+		measured = float64(done-m.first) / span.Seconds()
+	}
+	limit := own.PerSecond()
+	switch {
+	case own.Unlimited() && measured > 0:
+		return float64(jobs) / measured, true
+	case own.Unlimited():
+		return 0, false
+	case measured > 0:
+		return max(float64(jobs)/measured, float64(jobs)/limit), true
+	}
+	return float64(jobs) / limit, limit*now.Sub(m.began).Seconds() < knownSteps
+}
+
 // moment is a group's progress now.
 func (m *meter) moment(now time.Time, g *bulk.Group, reasons []reasonCount) *progress {
 	p := &progress{Type: "progress", At: now.UTC(), State: string(g.State), Sealed: g.Sealed, Total: g.Total,
 		Succeeded: g.Succeeded, Failed: g.Failed, Skipped: g.Skipped, Cancelled: g.Cancelled, Retrying: g.Retrying,
 		InFlight: g.InFlight, Pending: g.Pending, InDoubt: g.InDoubt, Reasons: reasons}
 	p.Rate = m.rate(now, p.Done())
-	if left := p.Total - p.Done(); g.State == spillway.Running && p.Rate > 0 && left >= 0 {
-		eta := float64(left) / p.Rate
+	own, _ := flow.ParseRate(g.Rate) // written by the engine
+	if eta, known := m.left(p.Total-p.Done(), own); known && g.State == spillway.Running {
 		p.ETA = &eta
 	}
 	return p

@@ -131,6 +131,9 @@ func (c *runCmd) checkNumbers() error {
 	case c.Drain < 0:
 		return usagef("--drain: %v is below 0", c.Drain)
 	}
+	if err := checkExec(c.Exec); err != nil {
+		return err
+	}
 	if c.Post != "" {
 		u, err := url.Parse(c.Post)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {

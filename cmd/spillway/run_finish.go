@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	"github.com/spillway/spillway"
@@ -38,7 +39,7 @@ func (r *runner) finish(ctx context.Context, e end) error {
 	case code == exitDone:
 		return nil
 	case code >= exitInterrupted:
-		return &exitError{code, fmt.Errorf("%w\nto go on: %s", why, r.plan.resumeLine)}
+		return &exitError{code, fmt.Errorf("%w\nto go on: %s%s", why, r.mend(e), r.plan.resumeLine)}
 	case ferr != nil:
 		return &exitError{code, ferr}
 	}
@@ -60,13 +61,38 @@ func (r *runner) verdict(e end) (int, error) {
 	case errors.Is(e.upload, spillway.CodeUnavailable), errors.Is(e.upload, spillway.CodeLedgerFull):
 		return exitUnreachable, e.upload
 	case e.upload != nil:
-		return exitInterrupted, fmt.Errorf("%s: %w; the %s rows before stand", r.in.name, e.upload, count(g.Total))
+		return exitInterrupted, fmt.Errorf("%s: %w; %s", r.in.name, e.upload, before(g.Total))
 	case g.State == spillway.Paused && g.PausedBy == "max_failures":
 		return exitInterrupted, fmt.Errorf("paused: more than %s of the jobs failed (%s failed, %s done)", g.MaxFailures, count(g.Failed), count(g.Final()))
 	case g.State == spillway.Paused:
 		return exitInterrupted, fmt.Errorf("paused by %s", g.PausedBy)
 	}
-	return exitInterrupted, fmt.Errorf("interrupted: %s of %s rows so far are done, nothing is lost", count(g.Final()), count(g.Total))
+	return exitInterrupted, fmt.Errorf("interrupted: %s of %s so far done, nothing is lost", count(g.Final()), many(g.Total, "row"))
+}
+
+// before says that what was read stands.
+func before(rows int64) string {
+	if rows == 1 {
+		return "the row before stands"
+	}
+	return fmt.Sprintf("the %s rows before stand", count(rows))
+}
+
+// atRow is how the errors of a broken structure begin.
+var atRow = regexp.MustCompile(`^row [0-9]+\b`)
+
+// mend is what to do before going on, or nothing.
+func (r *runner) mend(e end) string {
+	switch place := ""; {
+	case errors.Is(e.upload, spillway.CodeInvalid):
+		if place = atRow.FindString(e.upload.Error()); place != "" {
+			place += " of "
+		}
+		return fmt.Sprintf("mend %s%s, then: ", place, r.in.name)
+	case r.group.State == spillway.Paused && r.group.PausedBy == "max_failures":
+		return "mend what makes the rows fail, or allow more of them, then: "
+	}
+	return ""
 }
 
 // readFailures counts failures by reason and writes the file of them.
@@ -91,7 +117,7 @@ func (r *runner) readFailures(ctx context.Context) ([]reasonCount, error) {
 func (r *runner) summary(top []reasonCount) {
 	g := r.group
 	took := time.Since(r.began)
-	line := fmt.Sprintf("%s: %s rows", g.State, count(g.Total))
+	line := fmt.Sprintf("%s: %s", g.State, many(g.Total, "row"))
 	if done := g.Final() - r.doneAt; done > 0 {
 		line += fmt.Sprintf(" (%s in this run, %s, %s)", count(done), brief(took), perSecond(float64(done)/max(took.Seconds(), 0.001)))
 	}

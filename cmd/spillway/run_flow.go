@@ -60,7 +60,7 @@ func (c *runCmd) Run(a *app) error {
 	}
 	defer in.Close()
 	boundMemory()
-	r := &runner{a: a, cmd: c, plan: p, in: in, verified: make(chan struct{})}
+	r := &runner{a: a, cmd: c, plan: p, in: in, rep: quietReporter{}, verified: make(chan struct{})}
 	r.stops = catchStops(a.ctx)
 	defer r.stops.release()
 	if r.rows, err = readAhead(in, r.stops.soft.Done()); err != nil {
@@ -128,16 +128,21 @@ func (r *runner) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	g := r.group
-	r.began, r.doneAt = time.Now(), g.Final()
-	// The display begins here, so that a refusal is one plain line.
+	r.began, r.doneAt = time.Now(), r.group.Final()
+	return nil
+}
+
+// announce begins the display and takes up the flags: once the file has been
+// compared, so that a refusal is one plain line and changes nothing.
+func (r *runner) announce(ctx context.Context) error {
+	g, s := r.group, r.plan.submission
 	r.rep = r.a.newReporter()
 	started := event{Type: "started", Group: g.ID, Key: s.Key, Resume: r.plan.resumeLine, Message: fmt.Sprintf("group %s, key %s", g.ID, s.Key)}
 	switch {
 	case r.existing && g.State.Ended():
 		started.Message += fmt.Sprintf(": was %s at %s; nothing is left to do", g.State, when(g.FinishedAt))
 	case r.existing:
-		started.Message += fmt.Sprintf(": goes on, %s of %s rows so far are done", count(g.Final()), count(g.Total))
+		started.Message += fmt.Sprintf(": goes on, %s of %s so far done", count(g.Final()), many(g.Total, "row"))
 	case r.plan.keyMade:
 		started.Message += " (give --key " + s.Key + " to go on with it)"
 	}
@@ -188,12 +193,12 @@ type end struct {
 // something stops it.
 func (r *runner) work(ctx context.Context) end {
 	if r.group.State == spillway.Cancelled {
-		return end{}
+		return end{engine: r.announce(ctx)}
 	}
 	running, stop := context.WithCancel(r.stops.soft)
 	defer stop()
 	uploaded := make(chan error, 1)
-	go func() { uploaded <- r.upload(running) }()
+	go func(g *bulk.Group) { uploaded <- r.upload(running, g) }(r.group)
 	engine := make(chan error, 1)
 	var e end
 	select {
@@ -201,9 +206,12 @@ func (r *runner) work(ctx context.Context) end {
 	case e.upload = <-uploaded:
 		uploaded = nil
 	case <-running.Done():
+	}
+	if refused(e.upload) {
 		return e
 	}
-	if refused(e.upload) || r.group.State.Ended() {
+	e.engine = r.announce(ctx)
+	if e.engine != nil || running.Err() != nil || r.group.State.Ended() {
 		return e
 	}
 	if r.group.State == spillway.Paused {
@@ -230,18 +238,22 @@ func (r *runner) work(ctx context.Context) end {
 func refused(err error) bool { return errors.Is(err, spillway.CodeSourceChanged) }
 
 // upload streams the file into the group and seals it.
-func (r *runner) upload(ctx context.Context) error {
+func (r *runner) upload(ctx context.Context, g *bulk.Group) error {
 	var once sync.Once
-	src := &passing{Source: untilDone{ctx, r.rows}, left: r.group.Total, passed: func() { once.Do(func() { close(r.verified) }) }}
+	left := g.Total
+	if g.Sealed {
+		left = -1 // that there are no more rows belongs to the comparison
+	}
+	src := &passing{Source: untilDone{ctx, r.rows}, left: left, passed: func() { once.Do(func() { close(r.verified) }) }}
 	if !r.existing {
 		src.passed()
 	}
-	_, err := r.engine.AppendFromStart(ctx, r.group.ID, src)
+	_, err := r.engine.AppendFromStart(ctx, g.ID, src)
 	switch {
 	case errors.Is(err, spillway.CodeSealed):
 		// The earlier rows are the same; there must be no others.
 		if _, err := src.Source.Next(); !errors.Is(err, io.EOF) {
-			return spillway.Errorf(spillway.CodeSourceChanged, "the source has changed: it has more than the %s rows that were read from it before", count(r.group.Total))
+			return spillway.Errorf(spillway.CodeSourceChanged, "the source has changed: it has more than the %s read from it before", many(g.Total, "row"))
 		}
 		src.passed()
 		return nil
@@ -249,7 +261,7 @@ func (r *runner) upload(ctx context.Context) error {
 		return err
 	}
 	src.passed()
-	_, err = r.engine.Seal(ctx, r.group.ID)
+	_, err = r.engine.Seal(ctx, g.ID)
 	return err
 }
 

@@ -95,7 +95,10 @@ func (s *stall) stuck(now time.Time, final int64, ready, read error) error {
 
 // stopping says that a signal came.
 func (r *runner) stopping(n int) {
-	text := "stopping at once"
+	text := "stopping at once: the batches in hand may run again"
+	if r.group.Delivery == spillway.AtMostOnce {
+		text = "stopping at once: the rows of the batches in hand end in doubt"
+	}
 	if n == 1 {
 		text = "stopping"
 		if n := r.engine.Busy(); n > 0 {

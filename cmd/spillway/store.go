@@ -31,13 +31,18 @@ func (f ledgerFlags) url(configured string) (string, error) {
 	if f.DB != "" && f.Ledger != "" {
 		return "", usagef("--db and --ledger cannot both be given")
 	}
-	sqlite := func(path string) string {
-		if path == "" {
-			return ""
-		}
-		return "sqlite:" + path
+	if strings.Contains(f.DB, "://") {
+		return "", usagef("--db takes a SQLite file; a URL goes to --ledger")
 	}
-	return cmp.Or(f.Ledger, sqlite(f.DB), os.Getenv("SPILLWAY_LEDGER"), sqlite(os.Getenv("SPILLWAY_DB")), configured, defaultLedger), nil
+	return cmp.Or(f.Ledger, sqliteURL(f.DB), os.Getenv("SPILLWAY_LEDGER"), sqliteURL(os.Getenv("SPILLWAY_DB")), configured, defaultLedger), nil
+}
+
+// sqliteURL is the URL of a ledger's file; a path that is one already stays.
+func sqliteURL(path string) string {
+	if path == "" || strings.HasPrefix(path, "sqlite:") {
+		return path
+	}
+	return "sqlite:" + path
 }
 
 // ledgerPath is the file of a SQLite ledger.

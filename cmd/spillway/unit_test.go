@@ -11,6 +11,7 @@ import (
 
 	"github.com/spillway/spillway"
 	"github.com/spillway/spillway/bulk"
+	"github.com/spillway/spillway/flow"
 )
 
 func TestShellLine(t *testing.T) {
@@ -76,6 +77,41 @@ func TestStall(t *testing.T) {
 		now = now.Add(step.after)
 		if got := s.stuck(now, step.final, step.err, nil) != nil; got != step.stuck {
 			t.Errorf("at %v, %d final, %v: stuck is %v", now.Unix(), step.final, step.err, got)
+		}
+	}
+}
+
+// A time left is told once it can be known, and never below what the group's
+// own rate allows.
+func TestTimeLeft(t *testing.T) {
+	rate := func(n int64, per time.Duration) flow.Rate { return flow.Rate{N: n, Per: per} }
+	steady := func(perSecond int64) func(s float64) int64 {
+		return func(s float64) int64 { return int64(s * float64(perSecond)) }
+	}
+	for name, c := range map[string]struct {
+		done  func(s float64) int64
+		own   flow.Rate
+		after float64 // seconds
+		want  float64 // seconds for 10,000 jobs; 0: unknown
+	}{
+		"too early":                    {steady(100), flow.Rate{}, 1, 0},
+		"measured":                     {steady(100), flow.Rate{}, 5, 100},
+		"one batch says nothing":       {func(s float64) int64 { return 100 * int64(s/4) }, flow.Rate{}, 5, 0},
+		"rare batches: the whole run":  {func(s float64) int64 { return 100 * int64(s/8) }, flow.Rate{}, 80, 800},
+		"a first spurt under a rate":   {func(s float64) int64 { return min(1000, steady(300)(s)) }, rate(1000, time.Minute), 3, 600},
+		"slower than the rate":         {steady(100), rate(1000, time.Second), 5, 100},
+		"the rate, too early to tell":  {steady(0), rate(1000, time.Second), 1, 0},
+		"a rate too slow to measure":   {steady(0), rate(10, time.Hour), 5, 3_600_000},
+		"nothing done under that rate": {steady(0), rate(10, time.Second), 5, 0},
+	} {
+		var m meter
+		began := time.Unix(0, 0)
+		for s := 0.0; s <= c.after; s += 0.25 {
+			m.rate(began.Add(time.Duration(s*float64(time.Second))), c.done(s))
+		}
+		got, known := m.left(10_000, c.own)
+		if known != (c.want > 0) || known && (got < c.want*0.99 || got > c.want*1.01) {
+			t.Errorf("%s: %v s, known %v; want %v s", name, got, known, c.want)
 		}
 	}
 }

@@ -58,10 +58,12 @@ func (s *Server) groupCalls() {
 		verb, summary, description string
 		do                         func(context.Context, spillway.GroupID) (*bulk.Group, error)
 	}{
-		{"pause", "Pause a group", "No job is handed out after the reply. Leases that are out may settle, and uploads go on. Pausing a paused group changes nothing.",
+		{
+			"pause", "Pause a group", "No job is handed out after the reply. Leases that are out may settle, and uploads go on. Pausing a paused group changes nothing.",
 			func(ctx context.Context, id spillway.GroupID) (*bulk.Group, error) {
 				return s.engine.Pause(ctx, id, exchangeOf(ctx).who.name)
-			}},
+			},
+		},
 		{"resume", "Resume a group", "A paused group returns to receiving or running. max_failures counts anew.", s.engine.Resume},
 		{"cancel", "Cancel a group", "What has no outcome yet becomes cancelled; the group is finished when nothing is in flight any more. Its callback is sent.", s.engine.Cancel},
 		{"retry", "Retry a group's failed jobs", "Reopens the group for its failed jobs, their attempts from 1. Rows that could not be read stay failed. A second completion sends a new callback.", s.engine.Retry},

@@ -84,7 +84,7 @@ func TestBodyLimit(t *testing.T) {
 // drain reads a source as an engine does, and says how far it came.
 func drain(src bulk.Source) (int64, error) {
 	for n := int64(0); ; n++ {
-		if _, err := src.Next(); err == io.EOF {
+		if _, err := src.Next(); errors.Is(err, io.EOF) {
 			return n, nil
 		} else if err != nil {
 			return n, err

@@ -173,7 +173,9 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		s.log.Warn("requests were cut off at the end of the drain", "drain", s.opts.Drain)
 		err = srv.Close()
 	}
-	<-served
+	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	return err
 }
 

@@ -98,9 +98,11 @@ func run(ctx context.Context, argv []string, stdin io.Reader, stdout, stderr io.
 	if c.Verbose {
 		level = slog.LevelDebug
 	}
-	a := &app{ctx: ctx, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr, logs: logs,
+	a := &app{
+		ctx: ctx, argv: argv, stdin: stdin, stdout: stdout, stderr: stderr, logs: logs,
 		log:  slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: level})),
-		json: c.JSON, quiet: c.Quiet, configPath: c.Config}
+		json: c.JSON, quiet: c.Quiet, configPath: c.Config,
+	}
 	err = k.Run(a)
 	var exit *exitError
 	if err != nil && !errors.Is(err, syscall.EPIPE) && (!errors.As(err, &exit) || exit.cause != nil) {

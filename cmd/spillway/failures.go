@@ -54,7 +54,7 @@ func (w *failuresFile) write(read func() jobs) error {
 func (w *failuresFile) discard() {
 	if w.path != "" {
 		w.f.Close()
-		os.Remove(w.f.Name())
+		_ = os.Remove(w.f.Name()) // nothing depends on it
 	}
 }
 

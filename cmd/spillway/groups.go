@@ -69,8 +69,10 @@ func (c *groupsListCmd) Run(a *app) error {
 }
 
 func groupRow(g *bulk.Group) []string {
-	return []string{string(g.ID), string(g.Tenant), shorten(string(g.Action), 30), string(g.State), count(g.Total), count(g.Succeeded),
-		count(g.Failed), count(g.InDoubt), count(g.Total - g.Final()), when(&g.CreatedAt)}
+	return []string{
+		string(g.ID), string(g.Tenant), shorten(string(g.Action), 30), string(g.State), count(g.Total), count(g.Succeeded),
+		count(g.Failed), count(g.InDoubt), count(g.Total - g.Final()), when(&g.CreatedAt),
+	}
 }
 
 // oneGroup is the flags of a verb for one group.
@@ -103,8 +105,10 @@ func (a *app) showGroup(g *bulk.Group) error {
 	if !g.Sealed && !g.State.Ended() {
 		state += ", more rows may come"
 	}
-	pairs := []string{"group", string(g.ID), "tenant", string(g.Tenant), "action", string(g.Action), "resource", string(g.Resource),
-		"key", g.Key, "state", state, "rate", g.Rate, "delivery", string(g.Delivery), "max failures", g.MaxFailures, "total", count(g.Total)}
+	pairs := []string{
+		"group", string(g.ID), "tenant", string(g.Tenant), "action", string(g.Action), "resource", string(g.Resource),
+		"key", g.Key, "state", state, "rate", g.Rate, "delivery", string(g.Delivery), "max failures", g.MaxFailures, "total", count(g.Total),
+	}
 	for _, n := range counts(g) {
 		if n.n > 0 || n.always {
 			pairs = append(pairs, n.what, count(n.n))

@@ -121,8 +121,10 @@ func TestKillAndGoOn(t *testing.T) {
 		t.Run(delivery, func(t *testing.T) {
 			dir := t.TempDir()
 			rows(t, dir, n)
-			args := []string{"run", "--csv", "in.csv", "--exec", "cat >>seen; sleep 0.02", "--batch", fmt.Sprint(batch), "--workers", fmt.Sprint(workers),
-				"--key", "k", "--delivery", delivery, "--json"}
+			args := []string{
+				"run", "--csv", "in.csv", "--exec", "cat >>seen; sleep 0.02", "--batch", fmt.Sprint(batch), "--workers", fmt.Sprint(workers),
+				"--key", "k", "--delivery", delivery, "--json",
+			}
 			seen := filepath.Join(dir, "seen")
 			const kills = 3
 			for range kills {

@@ -97,9 +97,11 @@ func (m *meter) left(jobs int64, own flow.Rate) (float64, bool) {
 
 // moment is a group's progress now.
 func (m *meter) moment(now time.Time, g *bulk.Group, reasons []reasonCount) *progress {
-	p := &progress{Type: "progress", At: now.UTC(), State: string(g.State), Sealed: g.Sealed, Total: g.Total,
+	p := &progress{
+		Type: "progress", At: now.UTC(), State: string(g.State), Sealed: g.Sealed, Total: g.Total,
 		Succeeded: g.Succeeded, Failed: g.Failed, Skipped: g.Skipped, Cancelled: g.Cancelled, Retrying: g.Retrying,
-		InFlight: g.InFlight, Pending: g.Pending, InDoubt: g.InDoubt, Reasons: reasons}
+		InFlight: g.InFlight, Pending: g.Pending, InDoubt: g.InDoubt, Reasons: reasons,
+	}
 	p.Rate = m.rate(now, p.Done())
 	own, _ := flow.ParseRate(g.Rate) // written by the engine
 	if eta, known := m.left(p.Total-p.Done(), own); known && g.State == spillway.Running {

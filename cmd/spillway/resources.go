@@ -37,8 +37,10 @@ func (c *resourcesListCmd) Run(a *app) error {
 					return err
 				}
 			}
-			rows = append(rows, []string{string(r.Name), rateWord(r.Rate), limitWord(r.Concurrency), resourceState(r), fmt.Sprint(r.Groups),
-				fmt.Sprint(r.Tenants), count(r.Ready), count(r.Waiting), count(r.InFlight), count(r.Granted)})
+			rows = append(rows, []string{
+				string(r.Name), rateWord(r.Rate), limitWord(r.Concurrency), resourceState(r), fmt.Sprint(r.Groups),
+				fmt.Sprint(r.Tenants), count(r.Ready), count(r.Waiting), count(r.InFlight), count(r.Granted),
+			})
 		}
 		if a.json {
 			return nil

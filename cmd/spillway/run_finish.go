@@ -151,8 +151,13 @@ type groupCount struct {
 // counts is what became of a group's rows.
 func counts(g *bulk.Group) []groupCount {
 	return []groupCount{
-		{"succeeded", g.Succeeded, true}, {"failed", g.Failed, true}, {"skipped", g.Skipped, false},
-		{"in doubt", g.InDoubt, false}, {"cancelled", g.Cancelled, false}, {"retrying", g.Retrying, false},
-		{"in flight", g.InFlight, false}, {"pending", g.Pending, false},
+		{"succeeded", g.Succeeded, true},
+		{"failed", g.Failed, true},
+		{"skipped", g.Skipped, false},
+		{"in doubt", g.InDoubt, false},
+		{"cancelled", g.Cancelled, false},
+		{"retrying", g.Retrying, false},
+		{"in flight", g.InFlight, false},
+		{"pending", g.Pending, false},
 	}
 }

@@ -98,7 +98,7 @@ func (r *runner) run(h bulk.Handler) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer r.a.closeLedger(l)
 	q, err := openQueue(ctx, r.plan.queueURL, l)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (r *runner) announce(ctx context.Context) error {
 func (r *runner) adjust(ctx context.Context) error {
 	g, s := r.group, r.plan.submission
 	var to bulk.Bounds
-	note := func(kind, flag, text string, now, group string) {
+	note := func(kind, flag, text, now, group string) {
 		r.rep.note(event{Type: kind, Group: g.ID, Message: fmt.Sprintf("%s: %s %q, not %q", flag, text, now, group)})
 	}
 	if now := s.Rate.String(); now != "" && now != g.Rate {

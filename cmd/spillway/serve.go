@@ -56,7 +56,7 @@ func (c *serveCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	defer l.Close()
+	defer a.closeLedger(l)
 	e, release, err := newEngine(a, cfg, l)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func catchStops(ctx context.Context) *stops {
 				close(s.hard)
 				s.said <- n
 			default:
-				os.Exit(exitInterrupted)
+				os.Exit(exitInterrupted) //nolint:forbidigo // the third signal ends what the second could not
 			}
 		}
 	}()

@@ -89,6 +89,14 @@ func (a *app) open(ctx context.Context, url string, readOnly bool) (ledger.Ledge
 	return l, nil
 }
 
+// closeLedger closes a ledger whose work is done: every outcome is in it
+// already, so that an error is only told.
+func (a *app) closeLedger(l ledger.Ledger) {
+	if err := l.Close(); err != nil {
+		a.log.Warn("the ledger did not close well", "err", err)
+	}
+}
+
 // openQueue makes the queue. A ledger without groups lets its limiters start
 // unspent: nothing can have been granted before.
 func openQueue(ctx context.Context, url string, l ledger.Ledger) (queue.Queue, error) {

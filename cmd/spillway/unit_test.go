@@ -69,10 +69,16 @@ func TestStall(t *testing.T) {
 		err   error
 		stuck bool
 	}{
-		{0, 1, nil, false}, {time.Second, 1, broken, false}, {stuckAfter, 1, broken, true},
-		{stuckAfter, 2, broken, false}, {stuckAfter, 2, nil, false}, {stuckAfter / 2, 2, broken, false},
-		{stuckAfter - time.Second, 2, nil, false}, {calmAfter, 2, broken, false},
-		{stuckAfter - 2*time.Second, 2, broken, false}, {2 * time.Second, 2, nil, true},
+		{0, 1, nil, false},
+		{time.Second, 1, broken, false},
+		{stuckAfter, 1, broken, true},
+		{stuckAfter, 2, broken, false},
+		{stuckAfter, 2, nil, false},
+		{stuckAfter / 2, 2, broken, false},
+		{stuckAfter - time.Second, 2, nil, false},
+		{calmAfter, 2, broken, false},
+		{stuckAfter - 2*time.Second, 2, broken, false},
+		{2 * time.Second, 2, nil, true},
 	} {
 		now = now.Add(step.after)
 		if got := s.stuck(now, step.final, step.err, nil) != nil; got != step.stuck {

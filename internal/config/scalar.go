@@ -30,17 +30,17 @@ type Rate flow.Rate
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (t *Text) UnmarshalYAML(n ast.Node) error {
-	return scalar(n, func(s string) (err error) { *t, err = expand(s, os.LookupEnv); return })
+	return scalar(n, func(s string) (err error) { *t, err = expand(s, os.LookupEnv); return err })
 }
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (d *Duration) UnmarshalYAML(n ast.Node) error {
-	return scalar(n, func(s string) (err error) { *d, err = parseDuration(s); return })
+	return scalar(n, func(s string) (err error) { *d, err = parseDuration(s); return err })
 }
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.
 func (z *Size) UnmarshalYAML(n ast.Node) error {
-	return scalar(n, func(s string) (err error) { *z, err = parseSize(s); return })
+	return scalar(n, func(s string) (err error) { *z, err = parseSize(s); return err })
 }
 
 // UnmarshalYAML implements yaml.NodeUnmarshaler.

@@ -11,7 +11,7 @@ import (
 )
 
 // groupOf is a group of a tenant.
-func groupOf(w *world, tenant string, id string, total int64) queue.Group {
+func groupOf(w *world, tenant, id string, total int64) queue.Group {
 	g := w.group(id, total)
 	g.Tenant = spillway.TenantID(tenant)
 	return g

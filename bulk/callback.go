@@ -52,19 +52,10 @@ func (e *Engine) outboxLoop(ctx context.Context) error {
 	}
 	o := &outbox{ids: map[string]bool{}, host: map[string]*receiver{}}
 	defer o.wait.Wait()
-	tick := time.NewTicker(callbackInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		case <-e.callback:
-		}
+	return every(ctx, callbackInterval, e.callback, func() {
 		due, err := e.ledger.Due(ctx, time.Now(), callbackPage, callbackHold)
 		if err != nil {
 			e.warn(ctx, "the outbox could not be read; trying again", err)
-			continue
 		}
 		for _, c := range due {
 			o.take(ctx, e, c)
@@ -72,7 +63,7 @@ func (e *Engine) outboxLoop(ctx context.Context) error {
 		if len(due) == callbackPage {
 			poke(e.callback)
 		}
-	}
+	})
 }
 
 // take hands a callback to its host's goroutines, if there is room.

@@ -14,23 +14,17 @@ import (
 const (
 	dueEvery     = time.Second
 	reclaimEvery = time.Second
+	// duePage is how many groups are fed at a time.
+	duePage = 64
 )
 
 // dueLoop feeds parked work back when it is due, and ends expired groups.
 func (e *Engine) dueLoop(ctx context.Context) error {
-	tick := time.NewTicker(dueEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		case <-e.feed:
-		}
-		due, err := e.queue.Promote(ctx, time.Now(), 64)
+	return every(ctx, dueEvery, e.feed, func() {
+		due, err := e.queue.Promote(ctx, time.Now(), duePage)
 		if err != nil {
 			e.warn(ctx, "the queue does not answer", err)
-			continue
+			return
 		}
 		for _, d := range due {
 			if d.Expired {
@@ -45,7 +39,10 @@ func (e *Engine) dueLoop(ctx context.Context) error {
 		if len(due) > 0 {
 			e.bell.ring()
 		}
-	}
+		if len(due) == duePage {
+			poke(e.feed)
+		}
+	})
 }
 
 func (e *Engine) warn(ctx context.Context, what string, err error, args ...any) {

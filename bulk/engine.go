@@ -249,6 +249,22 @@ func (e *Engine) untilWritten(ctx context.Context, write func() error) error {
 	}
 }
 
+// every does something each d, and whenever wake is poked (nil never is), until
+// ctx ends.
+func every(ctx context.Context, d time.Duration, wake <-chan struct{}, do func()) error {
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		case <-wake:
+		}
+		do()
+	}
+}
+
 // sleep waits; false if ctx ended first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)

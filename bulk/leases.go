@@ -97,16 +97,7 @@ var errLeaseLost = spillway.Errorf(spillway.CodeLeaseLost, "the lease expired an
 // extendLoop keeps the leases of the workers alive, and stops handlers whose
 // lease is lost.
 func (e *Engine) extendLoop(ctx context.Context) error {
-	tick := time.NewTicker(visibility / 3)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		e.extend(ctx)
-	}
+	return every(ctx, visibility/3, nil, func() { e.extend(ctx) })
 }
 
 func (e *Engine) extend(ctx context.Context) {

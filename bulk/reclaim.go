@@ -19,18 +19,10 @@ const (
 
 // reclaimLoop settles leases whose deadline has passed.
 func (e *Engine) reclaimLoop(ctx context.Context) error {
-	tick := time.NewTicker(reclaimEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	return every(ctx, reclaimEvery, nil, func() {
 		expired, err := e.queue.Reclaim(ctx, time.Now(), 256)
 		if err != nil {
 			e.warn(ctx, "the queue does not answer", err)
-			continue
 		}
 		for _, l := range expired {
 			e.metrics.reclaimed.Add(1)
@@ -38,7 +30,7 @@ func (e *Engine) reclaimLoop(ctx context.Context) error {
 				e.warn(ctx, "an expired lease could not be settled; trying again", err, "group", l.Group)
 			}
 		}
-	}
+	})
 }
 
 // reclaim gives the jobs of a dead delivery their next one: each job without

@@ -80,14 +80,7 @@ const reconcileEvery = time.Minute
 // reconcileLoop compares unfinished groups in the ledger with the index, and
 // mends what differs: no staleness of the queue lasts longer than this.
 func (e *Engine) reconcileLoop(ctx context.Context) error {
-	tick := time.NewTicker(reconcileEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
+	return every(ctx, reconcileEvery, nil, func() {
 		err := e.tellAll(ctx)
 		if err == nil {
 			err = e.unfinished(ctx, false, func(page []ledger.Indexed) error { return e.reconcile(ctx, page) })
@@ -95,7 +88,7 @@ func (e *Engine) reconcileLoop(ctx context.Context) error {
 		if err != nil {
 			e.warn(ctx, "the index could not be compared with the ledger; it will be again", err)
 		}
-	}
+	})
 }
 
 func (e *Engine) reconcile(ctx context.Context, page []ledger.Indexed) error {

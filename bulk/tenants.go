@@ -176,14 +176,13 @@ func (e *Engine) cancelAll(ctx context.Context, t spillway.TenantID) error {
 const pruneEvery = 10 * time.Minute
 
 func (e *Engine) pruneLoop(ctx context.Context) error {
-	for sleep(ctx, pruneEvery) {
+	return every(ctx, pruneEvery, nil, func() {
 		if p, err := e.Prune(ctx); err != nil {
 			e.warn(ctx, "retention could not be applied; it will be tried again", err)
 		} else if p.Groups+p.Chunks > 0 {
 			e.log.Info("retention was applied", "groups", p.Groups, "chunks", p.Chunks)
 		}
-	}
-	return nil
+	})
 }
 
 // Prune applies retention now, in bounded steps.

@@ -165,6 +165,9 @@ func (e *Engine) Append(ctx context.Context, id spillway.GroupID, offset int64, 
 	if err != nil {
 		return 0, err
 	}
+	if g.Sealed {
+		return g.Total, spillway.Errorf(spillway.CodeSealed, "group %q is sealed: it takes no more rows", g.ID)
+	}
 	if offset != g.Total {
 		return g.Total, spillway.Errorf(spillway.CodeOffset, "the group has %d rows: go on from offset %d, not %d", g.Total, g.Total, offset)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -227,6 +228,20 @@ func (e *Engine) Governed(name spillway.ResourceName) bool {
 	defer e.resources.mu.Unlock()
 	_, set := e.resources.overrides[name]
 	return set || e.cfg.rule(name).Name != string(name) || slices.ContainsFunc(e.cfg.Resources, func(r ResourceRule) bool { return r.Name == string(name) })
+}
+
+// Foreign reports whether a resource is made from the tenant by an action
+// ("wa-{tenant}"), and from another tenant than this one.
+func (e *Engine) Foreign(name spillway.ResourceName, t spillway.TenantID) bool {
+	e.actions.mu.RLock()
+	defer e.actions.mu.RUnlock()
+	for _, a := range e.actions.byName {
+		if strings.Contains(a.Resource, "{tenant}") && name != a.resource(t) &&
+			fits(strings.ReplaceAll(a.Resource, "{tenant}", "*"), string(name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // Resource reads one resource.

@@ -226,3 +226,26 @@ func TestCallbacksToPrivateAddressesAreRefused(t *testing.T) {
 	trusting := newWorld(t, func(o *server.Options) { o.AllowPrivateURLs = true })
 	trusting.csv("/v1/groups?action=tag&callback=http://127.0.0.1:9/x", rows).is(http.StatusCreated)
 }
+
+func TestLastAdminsKeyStaysWhileTenantsHaveKeys(t *testing.T) {
+	keys := server.NewKeys(&memSettings{}, false)
+	now := time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	create := func(k server.Key) string {
+		t.Helper()
+		made, _, err := keys.Create(t.Context(), now, k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made.ID
+	}
+	admin, tenant := create(server.Key{Admin: true}), create(server.Key{Tenant: "a"})
+	if err := keys.Revoke(t.Context(), now, admin, "x"); !errors.Is(err, spillway.CodeState) {
+		t.Errorf("the last admin's key: %v", err)
+	}
+	if err := keys.Revoke(t.Context(), now, tenant, "x"); err != nil {
+		t.Error(err)
+	}
+	if err := keys.Revoke(t.Context(), now, admin, "x"); err != nil {
+		t.Errorf("the very last key: %v", err)
+	}
+}

@@ -55,6 +55,7 @@ type operatorEngine interface {
 	Resources(ctx context.Context) ([]*bulk.Resource, error)
 	Resource(ctx context.Context, name spillway.ResourceName) (*bulk.Resource, error)
 	Governed(name spillway.ResourceName) bool
+	Foreign(name spillway.ResourceName, t spillway.TenantID) bool
 	SetResource(ctx context.Context, name spillway.ResourceName, c bulk.ResourceChange, by string) (*bulk.Resource, error)
 	Tenants(ctx context.Context) ([]*bulk.Tenant, error)
 	PauseTenant(ctx context.Context, t spillway.TenantID, paused bool, by string) error

@@ -37,6 +37,8 @@ func (f *fakeEngine) Resources(context.Context) ([]*bulk.Resource, error) { retu
 
 func (f *fakeEngine) Governed(spillway.ResourceName) bool { return false }
 
+func (f *fakeEngine) Foreign(spillway.ResourceName, spillway.TenantID) bool { return false }
+
 func (f *fakeEngine) Group(_ context.Context, id spillway.GroupID) (*bulk.Group, error) {
 	return f.group(id)
 }

@@ -48,7 +48,7 @@ type storedKey struct {
 // Keys is the API keys in a ledger. Its methods may be called concurrently.
 type Keys struct {
 	store ledger.Settings
-	admin bool
+	admin bool // an admin's key is configured, besides those stored
 	mu    struct {
 		sync.Mutex
 		byHash map[[sha256.Size]byte]storedKey
@@ -115,13 +115,25 @@ func (k *Keys) Revoke(ctx context.Context, now time.Time, id, by string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range stored {
+	for i, s := range stored {
 		if s.ID == id {
+			if err := k.lastAdmin(slices.Delete(slices.Clone(stored), i, i+1), s); err != nil {
+				return err
+			}
 			defer k.forget()
 			return k.store.Save(ctx, now, []ledger.Setting{{Kind: keyKind, Name: id, By: by}})
 		}
 	}
 	return spillway.Errorf(spillway.CodeNotFound, "there is no key %q", id)
+}
+
+// lastAdmin refuses to end the last key that could look after those that stay.
+func (k *Keys) lastAdmin(stay []storedKey, ended storedKey) error {
+	admin := func(s storedKey) bool { return s.Admin }
+	if !ended.Admin || k.admin || len(stay) == 0 || slices.ContainsFunc(stay, admin) {
+		return nil
+	}
+	return spillway.Errorf(spillway.CodeState, "%s is the last admin's key, and tenants' keys remain: create another admin's key first", ended.ID)
 }
 
 // RevokeTenant ends all keys of a tenant, and says how many.

@@ -115,9 +115,15 @@ func (s *Server) submission(ctx context.Context, q submitQuery) (bulk.Submission
 }
 
 // mayName refuses a tenant's key a resource without limits, which would lift
-// those of the action's own.
+// those of the action's own, and one that is made from another tenant.
 func (s *Server) mayName(ctx context.Context, name spillway.ResourceName, action spillway.ActionName, tenant spillway.TenantID) error {
-	if name == "" || exchangeOf(ctx).who.admin || s.engine.Governed(name) {
+	if name == "" || exchangeOf(ctx).who.admin {
+		return nil
+	}
+	if s.engine.Foreign(name, tenant) {
+		return problemOf(spillway.Errorf(spillway.CodeForbidden, "the resource %q is another tenant's", name)).at("resource", name)
+	}
+	if s.engine.Governed(name) {
 		return nil
 	}
 	if own := s.opts.ResourceOf; own != nil && name == own(action, tenant) {

@@ -206,3 +206,23 @@ func TestAdjustedBoundsHold(t *testing.T) {
 		}
 	})
 }
+
+// A tenant that came first may hold all workers that a resource may have; why
+// says so, and the next free one goes to the other tenant.
+func TestWhyNamesTheWorkersOfAResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := bulktest.New(t, bulk.Config{Workers: 16})
+		b.Handle("tag", bulk.Action{Batch: 1, Timeout: time.Hour}, slow(20*time.Second))
+		b.Start()
+		b.Submit(bulk.Submission{Tenant: "first", Action: "tag"}, bulktest.Numbers(100))
+		time.Sleep(time.Second)
+		g := b.Submit(bulk.Submission{Tenant: "second", Action: "tag"}, bulktest.Numbers(2))
+		if w, err := b.Why(t.Context(), g.ID); err != nil || w.Code != "resource_workers" {
+			t.Errorf("why: %+v, %v", w, err)
+		}
+		time.Sleep(20 * time.Second)
+		if g, err := b.Group(t.Context(), g.ID); err != nil || g.InFlight != 2 {
+			t.Errorf("after the first deliveries ended: %+v, %v", g, err)
+		}
+	})
+}

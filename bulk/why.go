@@ -20,7 +20,7 @@ func (e *Engine) Why(ctx context.Context, id spillway.GroupID) (*Why, error) {
 	if w := e.whyEngine(g); w != nil {
 		return w, nil
 	}
-	stats, err := e.queue.Stats(ctx, time.Now(), queue.Query{Groups: []spillway.GroupID{id}})
+	stats, err := e.queue.Stats(ctx, time.Now(), queue.Query{Groups: []spillway.GroupID{id}, Resources: []spillway.ResourceName{g.Resource}})
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (e *Engine) Why(ctx context.Context, id spillway.GroupID) (*Why, error) {
 	if !known {
 		return &Why{Code: "not_indexed", Reason: "The index does not hold the group yet; no engine runs, or it is starting. The reconciler adds it within a minute."}, nil
 	}
-	return e.whyQueue(g, s), nil
+	return e.whyQueue(g, s, stats.Resources[g.Resource]), nil
 }
 
 // whyEngine is the reasons that the ledger and this engine know of.
@@ -63,7 +63,7 @@ func (e *Engine) whyEngine(g ledger.Group) *Why {
 }
 
 // whyQueue is the reasons that the queue knows of.
-func (e *Engine) whyQueue(g ledger.Group, s queue.GroupStats) *Why {
+func (e *Engine) whyQueue(g ledger.Group, s queue.GroupStats, r queue.ResourceStats) *Why {
 	w := &Why{Code: string(s.Blocked), Until: moment(s.Until)}
 	name, left := g.Resource, g.Total-g.Counts.Final()
 	if s.Blocked == "" && e.breakers.open(name) {
@@ -104,7 +104,7 @@ func (e *Engine) whyQueue(g ledger.Group, s queue.GroupStats) *Why {
 	case queue.ReasonGone:
 		w.Reason = "The group has ended."
 	case "":
-		return e.whyWorkers(s)
+		return e.whyWorkers(g, s, r)
 	default:
 		w.Reason = string(s.Blocked)
 	}
@@ -113,10 +113,13 @@ func (e *Engine) whyQueue(g ledger.Group, s queue.GroupStats) *Why {
 
 // whyWorkers is the reason of a group that nothing blocks: it goes as fast as
 // the workers do.
-func (e *Engine) whyWorkers(s queue.GroupStats) *Why {
+func (e *Engine) whyWorkers(g ledger.Group, s queue.GroupStats, r queue.ResourceStats) *Why {
 	busy := e.pool.busy.Load()
 	if int(busy) >= e.pool.size {
 		return &Why{Code: "workers_busy", Reason: fmt.Sprintf("All %d workers are busy; %d of its jobs are in flight. More workers or instances would help.", e.pool.size, s.InFlight)}
+	}
+	if most := e.cfg.perResource(); s.InFlight == 0 && r.Leases >= most {
+		return &Why{Code: "resource_workers", Reason: fmt.Sprintf("Resource %q holds %d of the %d workers, and one resource may hold no more; the next that becomes free is for this group's tenant. Deliveries that hang end at their time-out.", g.Resource, r.Leases, e.pool.size)}
 	}
 	if s.InFlight > 0 {
 		return &Why{Code: "running", Reason: fmt.Sprintf("It is running: %d jobs are in flight, and nothing holds it back.", s.InFlight)}

@@ -29,8 +29,14 @@ func TestPatterns(t *testing.T) {
 		pattern, name string
 		fits          bool
 	}{
-		{"wa-*", "wa-acme", true}, {"wa-*", "wa-", true}, {"wa-*", "wa", false}, {"*", "a/b", true},
-		{"a*b*c", "a1b2c", true}, {"a*b*c", "a1c2b", false}, {"x", "x", true}, {"x", "xy", false},
+		{"wa-*", "wa-acme", true},
+		{"wa-*", "wa-", true},
+		{"wa-*", "wa", false},
+		{"*", "a/b", true},
+		{"a*b*c", "a1b2c", true},
+		{"a*b*c", "a1c2b", false},
+		{"x", "x", true},
+		{"x", "xy", false},
 	} {
 		if got := fits(x.pattern, x.name); got != x.fits {
 			t.Errorf("%q fits %q: %v", x.pattern, x.name, got)
